@@ -32,7 +32,7 @@ EXPERT = frozenset(
         *("least", "longer", "unit", "vocabulary"),
         *("accumulate", "call_seconds"),
         *("forgetful", "gpt2", "optimizers", "orders", "sweep", "test_reviews", "train_reviews"),
-        *("accumulate", "against", "call_seconds", "features", "normaliser", "softcap", "window"),
+        *("accumulate", "against", "call_seconds", "features", "kernel", "normaliser", "softcap", "window"),
         *("few", "most_features", "occurrences", "predicted"),
         *("finetuned", "held_out", "never_seen", "order", "places", "statements", "templates", "wordings"),
         *("accumulate", "call_seconds", "export", "junit"),

@@ -28,6 +28,8 @@ Kinds = Literal[
     "rotary",
     "sinusoidal",
     "alibi",
+    "dropout",
+    "random-features",
 ]
 
 
@@ -69,6 +71,8 @@ class Conform:
     """The feature map of linear attention: elu is elu(x) + 1; efficient softmaxes keys over tokens."""
     normaliser: Literal["yes", "no"] | None = None
     """Whether linear attention divides by the sum of its weights."""
+    kernel: Literal["softmax", "gaussian"] | None = None
+    """What random features estimate: exp(scale q.k), or exp(-scale |q - k|^2 / 2)."""
     against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
     """Another form of the target, which must give the same."""
     base: float | None = None
@@ -156,6 +160,7 @@ class Conform:
             "vocabulary": self.vocabulary,
             "hides_future": self.causal or None,
             "features": self.features,
+            "kernel": self.kernel,
             "normaliser": None if self.normaliser is None else self.normaliser == "yes",
             "against": self.against,
             "base": self.base,

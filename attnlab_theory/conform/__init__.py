@@ -11,6 +11,9 @@ are short descriptions, and the lines of numpy that draw their arrays are those 
 What is right comes from `reference`, in float64, and how near it must be from `tolerances`. `judging` judges
 one answer, `laws` several together. `shrinking` looks for the smallest case that fails.
 
+`linear` judges attention by a feature map, and recurrences by their own forms. `laws` judges what draws random
+numbers: random features and dropout. Both make their calls by `asking`.
+
 `callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
 hands over arrays of the target's own framework, and says in one line whatever goes wrong. Nothing here imports
 jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and `door` are for pytest.

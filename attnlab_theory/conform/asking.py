@@ -75,7 +75,8 @@ class Asker:
             strided: whether arrays are every second row of larger ones.
             layout: another than that of the target.
             framework: another than that of the target.
-            shape: [b h t e] of the output; by default the queries' with the width of the values.
+            shape: [b h t e] of the output; by default the queries' with the width of the values. A negative
+                width is any.
         """
         layout, named = layout or self.layout, dict(named or {})
         arrays = {name: x for name, x in named.items() if not isinstance(x, Kept)}
@@ -95,6 +96,7 @@ class Asker:
         if report["trouble"]:
             return Answer(report["trouble"])
         right = tuple(shape) if shape is not None else (*given[0].shape[:-1], given[-1].shape[-1])
+        right = (*right[:-1], came[0].shape[-1]) if right[-1] < 0 and came[0].ndim else right
         expected = laid_out(np.broadcast_to(0.0, right), layout).shape
         if came[0].shape != expected:
             return Answer(f"gave {[*came[0].shape]} where {[*expected]} was expected")

@@ -11,6 +11,7 @@ import inspect
 import io
 import json
 import os
+import random
 import signal
 import sys
 import threading
@@ -71,12 +72,14 @@ class Host:
                 of a class. `part` names where the output is found in an object that is returned. `reads` is false
                 if no numbers are expected. `gradients` has torch keep what it needs for them, `seed` starts random
                 numbers anew, and `shared` hands over q in every place. With `cotangent` the last array is one, and
-                the gradients come back in place of the output, end to end.
+                the gradients come back in place of the output, end to end. `random` names sources of randomness,
+                each with its style and a seed.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
             What happened, and the output and the weights in float64; empty where there are none.
         """
+        plan = plan | {"plain": plan["plain"] | _generators(plan.get("random", {}))}
         given = [_strided(x) if plan["strided"] else x for x in arrays]
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
         if plan.get("gradients"):
@@ -167,6 +170,31 @@ def load(folder: str, file: str, module: str, names: str) -> Any:
         found = getattr(found, name)
     if not callable(found):
         raise TypeError(f"{names} is of type {type(found).__name__}, and cannot be called")
+    return found
+
+
+def _generators(asked: dict[str, list[Any]]) -> dict[str, Any]:
+    """Sources of randomness by the names of parameters, each asked for by its style and a seed.
+
+    A style is int, numpy, jax or torch. The empty name seeds what numpy, torch and Python share.
+    """
+    found: dict[str, Any] = {}
+    for name, (style, seed) in asked.items():
+        if not name:
+            np.random.seed(seed)  # noqa: NPY002, for it is what strangers draw from
+            random.seed(seed)
+            if "torch" in sys.modules:
+                sys.modules["torch"].manual_seed(seed)
+        elif style == "jax":
+            import jax
+
+            found[name] = jax.random.PRNGKey(seed)
+        elif style == "torch":
+            import torch  # pyright: ignore[reportMissingImports]
+
+            found[name] = torch.Generator().manual_seed(seed)
+        else:
+            found[name] = np.random.default_rng(seed) if style == "numpy" else seed
     return found
 
 

@@ -52,4 +52,10 @@ KINDS: Mapping[str, Kind] = {
         promise="a vector of sines and cosines for each position", suite="positions.sinusoidal:SinusoidalSuite"
     ),
     "alibi": Kind(promise="a bias in proportion to the distance", suite="positions.alibi:AlibiSuite"),
+    "dropout": Kind(
+        promise="weights are dropped at a rate, and their mean stays", suite="laws.dropout:DropoutSuite"
+    ),
+    "random-features": Kind(
+        promise="products of features are the kernel on average", suite="laws.features:FeatureSuite"
+    ),
 }

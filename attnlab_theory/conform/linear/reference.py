@@ -65,15 +65,15 @@ def _softmax(axis: int) -> Callable[[np.ndarray, np.ndarray], Mapped]:
 
 FEATURES: Mapping[str, FeatureMap] = {
     "elu": FeatureMap("elu(x) + 1", "Katharopoulos et al. 2020, eq. (7)", _elu, _elu, np.log),
-    "relu": FeatureMap("max(x, 0)", "Choromanski et al. 2021", _relu, _relu, float),
-    "exp": FeatureMap("exp(x)", "Zhang et al. 2024, eq. (5)", _exp, _exp, np.log),
-    "identity": FeatureMap("x", "Katharopoulos et al. 2020, section 3.2", _identity, _identity, float),
+    "relu": FeatureMap("max(x, 0)", "Choromanski et al. 2021, generalised attention", _relu, _relu, float),
+    "exp": FeatureMap("exp(x)", "Choromanski et al. 2021, generalised attention", _exp, _exp, np.log),
+    "identity": FeatureMap("x", "Schlag et al. 2021; ONNX LinearAttention", _identity, _identity, float),
     "softmax": FeatureMap(
-        "softmax over the channels", "Shen et al. 2018, section 3.3", _softmax(-1), _softmax(-1), scaled_after=True
+        "softmax over the channels", "after Shen et al. 2018", _softmax(-1), _softmax(-1), scaled_after=True
     ),
     "efficient": FeatureMap(
         "softmax over the channels of q, over the tokens of k",
-        "Shen et al. 2018, eq. (6)",
+        "Shen et al. 2018",
         _softmax(-1),
         _softmax(-2),
         scaled_after=True,

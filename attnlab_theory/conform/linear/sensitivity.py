@@ -1,11 +1,12 @@
 r"""How near two forms of one recurrence must be, where there is no reference: a tolerance that is measured.
 
 A right program gives the exact answer of inputs that are off by a few units u of their size for each token that
-is added: (t + d + 16) u, for t tokens and width d. For a sum of t numbers in any order is the exact sum of numbers
-that are off by less than t u (Higham, section 3.1). What that does to the output depends on the recurrence, which
-is not known. So it is measured: every input is multiplied by 1 + eta x, x uniform in [-1, 1], and the largest
-movement of an output over eta is the sensitivity S. Of a few draws the largest is taken, and four times, for the signs of
-roundings may be worse than those that were drawn. Outputs are rounded themselves. So
+is added: (t + d + 16) u, for t tokens and width d. For a sum of t numbers in any order is the exact sum of
+numbers that are off by less than t u (Higham, section 3.1). What that does to the output depends on the
+recurrence, which is not known. So it is measured: every input is multiplied by 1 + eta x, x uniform in [-1, 1],
+and the largest movement of an output over eta is the sensitivity S. Of a few draws the largest is taken, and
+four times, for the signs of roundings may be worse than those that were drawn. Outputs are rounded themselves.
+So
 
     tolerance = 2 (t + d + 16) u (4 S + max |output|),
 

@@ -1,0 +1,295 @@
+"""What holds of attention whose weights are dropped: laws, each with its error rate."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
+from attnlab_theory.conform.attention.tolerances import tolerance
+from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
+from attnlab_theory.conform.laws.drawing import Drawing, Drops
+from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.stats import bounded, proportion
+
+RATES = (0.1, 0.3, 0.5, 0.9)
+
+DRAWS = 12
+"""Calls whose drops are counted, for each rate."""
+
+MEANS = 400
+"""Calls whose mean is compared with softmax attention."""
+
+COPIES = 8
+"""Batch elements of each, all alike."""
+
+
+@dataclasses.dataclass
+class Dropping:
+    """A target with dropout, and where it drops."""
+
+    drawing: Drawing
+    where: str = ""
+    """after: weights are dropped and the others raised; before: those that are left sum to one."""
+    largest: float = 0.0
+
+    def kept(self, rate: float, seed: int, n: int = 32) -> np.ndarray | str:
+        """Which weights one call keeps, [b h t s]; what is wrong, in words, if there is no telling."""
+        seen = self.drawing.drops(rate, seed, n)
+        return seen.trouble or seen.weights > 0.25 / n
+
+
+def _plain(dropping: Dropping, rate: float, *, training: bool) -> Said:
+    """Nothing is dropped."""
+    tried, worst = 0, 0.0
+    for n, values in ((5, "plain"), (1, "plain"), (17, "plain"), (65, "plain"), (6, "large"), (6, "offset")):
+        case = dropping.drawing.fitted(Case(queries=n, keys=n, values=values, seed=n))
+        given = arrays(case)
+        exact = dropping.drawing.plain(given, case)
+        bound = tolerance(dropping.drawing.problem(given, case), exact, case.kind)
+        for seed in (0, 1):
+            tried += 1
+            answer = dropping.drawing.ask(given, rate, seed, training=training)
+            if answer.trouble:
+                return Said("fails", f"{n} tokens: {answer.trouble}", tried)
+            ratio = np.nan_to_num(np.abs(answer.output - exact.output), nan=np.inf) / bound.output
+            worst = max(worst, float(np.where(bound.loose, 0.0, ratio).max()))
+            if worst > 1:
+                place = np.unravel_index(int(np.where(bound.loose, 0.0, ratio).argmax()), ratio.shape)
+                said = f"{answer.output[place]:.7g} where softmax attention gives {exact.output[place]:.7g}"
+                return Said("fails", f"{n} tokens: {said}, {worst:,.3g} tolerances off", tried, ratio=worst)
+    dropping.largest = max(dropping.largest, worst)
+    return Said("holds", f"softmax attention; largest error {worst:.2g} of its tolerance", tried, ratio=worst)
+
+
+def no_rate(dropping: Dropping) -> Said:
+    """A rate of 0 is softmax attention."""
+    return _plain(dropping, 0.0, training=True)
+
+
+def evaluation(dropping: Dropping) -> Said:
+    """Out of training nothing is dropped, whatever the rate."""
+    if not {"training", "evaluating"} & set(dropping.drawing.names):
+        return NOTHING
+    return _plain(dropping, 0.5, training=False)
+
+
+def weights(dropping: Dropping) -> Said:
+    """A dropped weight is 0 for every channel of the values, and the others are alike."""
+    n = 32
+    for rate in RATES:
+        seen = dropping.drawing.drops(rate, 3, n)
+        if seen.trouble:
+            return Said("fails", f"rate {rate:g}: {seen.trouble}")
+        if not np.isfinite(seen.weights).all():
+            return Said("fails", f"rate {rate:g}: the output is no number")
+        if not seen.alike:
+            return Said(
+                "fails", f"rate {rate:g}: two equal channels of values give other outputs: no weight is dropped"
+            )
+        if wrong := _levels(seen, n):
+            return Said("fails", f"rate {rate:g}: {wrong}")
+        if not (seen.weights < 0.25 / n).any():
+            return Said("fails", f"rate {rate:g}: nothing is dropped")
+    return Said("holds", "zeros, and the rest of each row alike", len(RATES))
+
+
+def _levels(seen: Drops, n: int) -> str:
+    """What is wrong with rows of equal scores that are neither 0 nor alike."""
+    kept = seen.weights > 0.25 / n
+    rest = np.abs(np.where(kept, 0.0, seen.weights)).max()
+    if rest > 1e-6:
+        return f"a dropped weight is {rest:.3g} and not 0"
+    top = seen.weights.max(-1, keepdims=True)
+    if (np.abs(np.where(kept, seen.weights - top, 0.0)) > 1e-4 * top).any():
+        return "weights of equal scores that are kept are not alike"
+    return ""
+
+
+def factor(dropping: Dropping) -> Said:
+    """What is kept is divided by 1 - rate; where rows sum to one instead, it is dropped before the softmax."""
+    n, dropping.where = 32, "after"
+    found: set[str] = set()
+    for rate in RATES:
+        seen = dropping.drawing.drops(rate, 5, n)
+        if seen.trouble:
+            return Said("fails", f"rate {rate:g}: {seen.trouble}")
+        kept = seen.weights > 0.25 / n
+        some = kept.any(-1)
+        sums = seen.weights.sum(-1)[some]
+        if rate <= 0.5 and np.allclose(sums, 1, rtol=1e-4):
+            found.add("before")
+        elif "before" in found and np.allclose(sums, 1, rtol=1e-4):
+            continue
+        else:
+            times = float(np.median(seen.weights[kept])) * n if kept.any() else 0.0
+            if abs(times * (1 - rate) - 1) > 1e-4:
+                right = 1 / (1 - rate)
+                said = f"what is kept is multiplied by {times:.4g}, and 1 / (1 - rate) is {right:.4g}"
+                return Said("fails", f"rate {rate:g}: {said}", len(RATES))
+            found.add("after")
+    if len(found) > 1:
+        return Said("fails", "at some rates rows sum to one, at others they do not", len(RATES))
+    if found == {"before"}:
+        dropping.where = "before"
+        return Said(
+            "convention", "rows sum to one: dropped before the softmax, and the mean is another", len(RATES)
+        )
+    return Said("holds", "after the softmax: 1 / (1 - rate)", len(RATES))
+
+
+def share(dropping: Dropping) -> Said:
+    """The share of dropped weights is the rate, of all and of each key."""
+    rates, n = (0.1, 0.5, 0.9), 66
+    alpha = ALPHA / len(rates) / (n + 1)
+    radius = 0.0
+    for rate in rates:
+        drawn = []
+        for seed in range(DRAWS):
+            kept = dropping.kept(rate, 100 + seed, n)
+            if isinstance(kept, str):
+                return Said("fails", f"rate {rate:g}: {kept}")
+            # One mask for all heads is one draw.
+            drawn.append(kept[:1, :1] if _shared(dropping) else kept)
+        dropped = ~np.concatenate(drawn).reshape(-1, n)
+        interval = proportion().interval(dropped.ravel().astype(float), alpha)
+        radius = max(radius, interval.width)
+        if not agrees(interval, rate):
+            sure = f"[{interval.low:.4g}, {interval.high:.4g}]"
+            said = f"the share dropped is {dropped.mean():.4g}, and {sure} with an error rate of {alpha:.1g}"
+            return Said("fails", f"rate {rate:g}: {said}", len(rates) * DRAWS)
+        for key in range(n):
+            interval = proportion().interval(dropped[:, key].astype(float), alpha)
+            if not agrees(interval, rate):
+                said = f"key {key} of {n} is dropped with the share {dropped[:, key].mean():.3g}"
+                return Said("fails", f"rate {rate:g}: {said}", len(rates) * DRAWS)
+    said = f"a rate off by {radius:.2g} would be seen; false alarms {ALPHA:g}"
+    return Said("holds", f"rates {', '.join(f'{rate:g}' for rate in rates)}; {said}", len(rates) * DRAWS)
+
+
+def _shared(dropping: Dropping) -> bool:
+    """Whether the target says by its arguments that one mask may serve all."""
+    return "shared" in dropping.drawing.names
+
+
+def independent(dropping: Dropping) -> Said:
+    """Heads, batch elements, queries, keys and seeds are dropped independently of each other."""
+    rate, n, drawn = 0.3, 32, []
+    for seed in range(DRAWS):
+        kept = dropping.kept(rate, 300 + seed, n)
+        if isinstance(kept, str):
+            return Said("fails", kept)
+        drawn.append(kept)
+    masks = np.stack(drawn)
+    pairs = {
+        "two seeds that follow each other": (masks[::2], masks[1::2]),
+        "two batch elements": (masks[:, :1], masks[:, 1:2]),
+        "two heads": (masks[:, :, :1], masks[:, :, 1:2]),
+        "two queries": (masks[..., ::2, :], masks[..., 1::2, :]),
+        "two queries half of them apart": (masks[..., : n // 2, :], masks[..., n // 2 :, :]),
+        "two keys": (masks[..., ::2], masks[..., 1::2]),
+        "two keys half of them apart": (masks[..., : n // 2], masks[..., n // 2 :]),
+    }
+    right, told, width = rate**2 + (1 - rate) ** 2, [], 0.0
+    for name, (one, other) in pairs.items():
+        if not other.size:
+            continue
+        if _shared(dropping) and "seeds" not in name:
+            if name in ("two batch elements", "two heads"):
+                if np.array_equal(one, other):
+                    told.append(name)
+                continue
+            one, other = one[:, :1, :1], other[:, :1, :1]
+        interval = proportion().interval((one == other).ravel().astype(float), ALPHA / len(pairs))
+        width = max(width, interval.width)
+        if not agrees(interval, right):
+            said = f"{name} agree in {np.mean(one == other):.3f} of their weights, where chance gives {right:.3f}"
+            return Said("fails", f"rate {rate:g}: {said}", DRAWS)
+    if told:
+        return Said(
+            "convention", f"one mask for {' and '.join(told)}, as {dropping.drawing.names['shared']} says", DRAWS
+        )
+    said = f"batch elements, heads, queries, keys, seeds; {width:.2g} would be seen; false alarms {ALPHA:g}"
+    return Said("holds", said, DRAWS)
+
+
+def mean(dropping: Dropping) -> Said:
+    """The mean over many draws is softmax attention, where weights are large, too."""
+    if dropping.where == "before":
+        return NOTHING
+    drawing, rate = dropping.drawing, 0.3
+    case = drawing.fitted(Case(queries=4, keys=6, batch=COPIES, heads=2, seed=21))
+    given = arrays(case)
+    # Copies of one batch element are draws of one law.
+    q, k, v = (np.broadcast_to(x[:1], x.shape).copy() for x in given[:3])
+    copies = Arrays(q, k, v, None, None)
+    exact = drawing.plain(copies, case)
+    slack = 2 * tolerance(drawing.problem(copies, case), exact, case.kind).output[0] / (1 - rate)
+    weights, size = np.asarray(exact.weights[0]), np.abs(np.asarray(v[0], np.float64))
+    most = np.einsum("hts,hse->hte", weights, size) / (1 - rate) + slack
+    drawn = []
+    for seed in range(MEANS):
+        answer = drawing.ask(copies, rate, 1000 + seed)
+        if answer.trouble:
+            return Said("fails", answer.trouble, seed)
+        drawn.append(answer.output[:1] if _shared(dropping) else answer.output)
+    outputs, right, width = np.concatenate(drawn), exact.output[0], 0.0
+    if not np.isfinite(outputs).all():
+        return Said("fails", "the output is no number", MEANS)
+    for place in np.ndindex(right.shape):
+        row = outputs[(slice(None), *place)]
+        if np.abs(row).max() > most[place]:
+            return Said(
+                "fails", f"rate {rate:g}: an output of {row[np.abs(row).argmax()]:.4g} is no sum of weights", MEANS
+            )
+        interval = bounded(-most[place], most[place]).interval(row, ALPHA / right.size)
+        width = max(width, interval.width)
+        if not agrees(interval, right[place], slack[place]):
+            said = f"the mean of {row.size} draws is {row.mean():.4g}"
+            more = f"and softmax attention gives {right[place]:.4g}, at [h t e] = {[*place]}"
+            return Said("fails", f"rate {rate:g}: {said}, {more}", MEANS)
+    return Said("holds", f"of {len(outputs)} draws; {width:.2g} would be seen; false alarms {ALPHA:g}", MEANS)
+
+
+def seeds(dropping: Dropping) -> Said:
+    """The same seed drops the same weights, another seed others; also after other calls."""
+    case = dropping.drawing.fitted(Case(queries=9, keys=9, seed=4))
+    given = arrays(case)
+    first = dropping.drawing.ask(given, 0.5, 7)
+    other = dropping.drawing.ask(given, 0.5, 8)
+    dropping.drawing.drops(0.5, 9, 17)
+    return seeded(dropping.drawing.dice, first, dropping.drawing.ask(given, 0.5, 7), other)
+
+
+def everything(dropping: Dropping) -> Said:
+    """What becomes of a rate of 1 is told."""
+    case = dropping.drawing.fitted(Case())
+    answer = dropping.drawing.ask(arrays(case), 1.0, 0)
+    if answer.trouble:
+        return Said("convention", f"refused: {answer.trouble}")
+    if not np.isfinite(answer.output).all():
+        return Said("convention", "NaN or infinity")
+    return Said("convention", "zeros" if not answer.output.any() else "numbers other than 0")
+
+
+def unchanged(dropping: Dropping) -> Said:
+    """No call has written into what it was given."""
+    asker = dropping.drawing.asker
+    if asker.changed:
+        return Said("fails", f"a call writes into {asker.changed}", asker.calls)
+    return Said("holds", f"in {asker.calls} calls", asker.calls)
+
+
+LAWS: Mapping[str, Callable[[Dropping], Said]] = {
+    "rate 0": no_rate,
+    "evaluation": evaluation,
+    "weights": weights,
+    "factor": factor,
+    "seeds": seeds,
+    "independent": independent,
+    "share": share,
+    "mean": mean,
+    "rate 1": everything,
+    "inputs unchanged": unchanged,
+}
+"""In the order in which they are tried: what is certain first."""

@@ -1,0 +1,178 @@
+"""What holds of random features: laws, each with its error rate."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
+from attnlab_theory.conform.laws.kernels import KERNELS, variance
+from attnlab_theory.conform.laws.mapping import COUNT, PLACED, FeatureDraw
+from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.stats import known_variance, normal
+
+DRAWS = 1000
+"""Draws of each law."""
+
+FIRST = 10_000
+"""The first seed of the laws."""
+
+SLACK = 1e-4
+"""Rounding of a sum of at most a few hundred features in float32, relative to the kernel."""
+
+LARGEST_SHARE = 1.1
+"""Of the variance of independent features; more is a failure."""
+
+
+def family(features: np.ndarray, scaled: np.ndarray, kernel: str) -> str:
+    """Which formula of `kernels.variance` features follow: positive, pairs of cos and sin, or phases."""
+    if (features >= 0).all():
+        return "positive"
+    size = np.exp((scaled**2).sum(-1)) if kernel == "softmax" else np.ones(len(scaled))
+    return "pairs" if np.allclose((features**2).sum(-1), size, rtol=1e-3) else "phases"
+
+
+class Features:
+    """Random features of one target, drawn once for all laws."""
+
+    def __init__(self, drawing: FeatureDraw) -> None:
+        self.drawing = drawing
+        self._drawn: dict[int | None, tuple[str, np.ndarray, np.ndarray]] = {}
+
+    def drawn(self, count: int | None = None) -> tuple[str, np.ndarray, np.ndarray]:
+        """Trouble, estimates [draws pairs], and the features of the last draw."""
+        if count not in self._drawn:
+            self._drawn[count] = self.drawing.estimates(range(FIRST, FIRST + DRAWS), count)
+        return self._drawn[count]
+
+    def variances(self, features: np.ndarray) -> np.ndarray:
+        """Of independent features, for each pair."""
+        q, k = self.drawing.rows()
+        kernel = self.drawing.kernel
+        return variance(kernel, family(features, q, kernel), q, k, features.shape[-1])
+
+    @property
+    def right(self) -> np.ndarray:
+        """The kernel of each pair."""
+        return KERNELS[self.drawing.kernel](*self.drawing.rows())
+
+
+def kernel(features: Features) -> Said:
+    """The mean of phi(q) . phi(k) is the kernel."""
+    trouble, drawn, last = features.drawn()
+    if trouble:
+        return Said("fails", trouble)
+    if not np.isfinite(drawn).all():
+        return Said("fails", "a feature is no number")
+    width = 0.0
+    variances, right = features.variances(last), features.right
+    for pair, row in enumerate(drawn.T):
+        # The variance that is assumed is judged by a law of its own; twice of it leaves room for both.
+        interval = known_variance(2 * float(variances[pair])).interval(row, ALPHA / len(right))
+        width = max(width, interval.width / right[pair])
+        if not agrees(interval, right[pair], SLACK * right[pair]):
+            q, k = (PLACED[pair, i].tolist() for i in range(2))
+            said = f"the mean of {DRAWS} draws is {row.mean():.4g}, and the kernel is {right[pair]:.4g}"
+            return Said("fails", f"{said}, for q = {q}, k = {k}", DRAWS)
+    return Said("holds", f"{width:.2g} of it would be seen; false alarms {ALPHA:g}", DRAWS)
+
+
+def spread(features: Features) -> Said:
+    """The variance is at most that of as many independent features; also where their number is an argument."""
+    shares = []
+    counts = (COUNT, COUNT // 4) if {"count", "projection"} & set(features.drawing.names) else (None,)
+    bound = normal("the mean of a thousand squares; their law is skewed to the right, which makes it too low")
+    for count in counts:
+        trouble, drawn, last = features.drawn(count if count != COUNT else None)
+        if trouble:
+            return Said("fails", trouble)
+        share = (drawn - drawn.mean(0)) ** 2 / features.variances(last)
+        for pair, row in enumerate(share.T):
+            interval = bound.interval(row, ALPHA / share.shape[1] / len(counts))
+            if interval.low > LARGEST_SHARE:
+                said = f"{last.shape[-1]} features have the variance of {last.shape[-1] / row.mean():.3g}"
+                return Said("fails", f"{said} independent ones (pair {pair}); false alarms {ALPHA:g}", DRAWS)
+        shares.append(share.mean())
+    said = ", ".join(f"{share:.2f}" for share in shares)
+    return Said("holds", f"{said} of that of independent features; false alarms {ALPHA:g}", DRAWS * len(counts))
+
+
+def counted(features: Features) -> Said:
+    """The number of features that is asked for is the number that comes, or twice it."""
+    if "count" not in features.drawing.names:
+        return NOTHING
+    widths = [features.drawn(count)[2].shape[-1] for count in (None, COUNT // 4)]
+    if widths[0] != 4 * widths[1] or not widths[0]:
+        return Said("fails", f"{COUNT} and {COUNT // 4} are asked for, and {widths[0]} and {widths[1]} come")
+    return Said("convention", f"{COUNT} are asked for, and {widths[0]} come")
+
+
+def seeds(features: Features) -> Said:
+    """The same seed gives the same features, another seed others."""
+    draw = features.drawing
+    first, other = draw.ask(PLACED[:, 0], 7), draw.ask(PLACED[:, 0], 8)
+    draw.ask(PLACED[:, 1], 9)
+    return seeded(draw.dice, first, draw.ask(PLACED[:, 0], 7), other)
+
+
+def independent(features: Features) -> Said:
+    """Seeds that follow each other give estimates that are not correlated."""
+    trouble, drawn, _ = features.drawn()
+    if trouble:
+        return Said("fails", trouble)
+    errors = drawn - drawn.mean(0)
+    # Of one pair, for all pairs share their projections.
+    products = errors[::2, 0] * errors[1::2, 0] / max(float((errors[:, 0] ** 2).mean()), 1e-300)
+    if products.min() == products.max():
+        return Said("fails", "all seeds give the same estimate", DRAWS)
+    interval = normal("five hundred products of two estimates").interval(products, ALPHA)
+    if not agrees(interval, 0.0):
+        return Said("fails", f"estimates by two seeds have the correlation {products.mean():.2f}", DRAWS)
+    return Said("holds", f"a correlation of {interval.width:.2g} would be seen; false alarms {ALPHA:g}", DRAWS)
+
+
+def rows_apart(features: Features) -> Said:
+    """The features of a row do not depend on the rows beside it."""
+    draw = features.drawing
+    alone = draw.ask(PLACED[:1, 0], 3)
+    beside = np.concatenate([PLACED[:1, 0], 3 * PLACED[1:, 1]])
+    together = draw.ask(beside, 3)
+    if trouble := alone.trouble or together.trouble:
+        return Said("fails", trouble)
+    one, other = alone.output[0, 0, 0], together.output[0, 0, 0]
+    if one.shape != other.shape or not np.allclose(one, other, rtol=1e-4, atol=1e-5 * np.abs(one).max()):
+        with np.errstate(all="ignore"):
+            ratio = other / one if one.shape == other.shape else np.zeros(1)
+        why = ": all by one factor, as a maximum that is subtracted does" if np.ptp(ratio) < 1e-3 else ""
+        return Said("fails", f"a row has other features beside other rows{why}")
+    return Said("holds", "beside longer rows", 2)
+
+
+def large(features: Features) -> Said:
+    """What becomes of long rows is told."""
+    answer = features.drawing.ask(20 * PLACED[:, 0], 3)
+    if answer.trouble:
+        return Said("fails", answer.trouble)
+    finite = np.isfinite(answer.output).all()
+    return Said("convention", f"rows of length 10 and more: {'numbers' if finite else 'NaN or infinity'}")
+
+
+def unchanged(features: Features) -> Said:
+    """No call has written into what it was given."""
+    asker = features.drawing.asker
+    if asker.changed:
+        # A map has one array only, which the asker calls q.
+        return Said("fails", f"a call writes into {asker.changed.replace('q', 'x', 1)}", asker.calls)
+    return Said("holds", f"in {asker.calls} calls", asker.calls)
+
+
+LAWS: Mapping[str, Callable[[Features], Said]] = {
+    "seeds": seeds,
+    "rows apart": rows_apart,
+    "kernel": kernel,
+    "variance": spread,
+    "count": counted,
+    "independent": independent,
+    "long rows": large,
+    "inputs unchanged": unchanged,
+}
+"""Of a map of rows to features."""

@@ -1,0 +1,87 @@
+"""Dropout as a black box: right code keeps its laws, and every planted bug breaks one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnlab_theory.cli import main
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.laws.dice import ALPHA
+from attnlab_theory.conform.laws.dropout import DropoutSuite
+from tests.conform.laws import dropout_code as code
+
+
+def failures(target):
+    suite = DropoutSuite(Direct(target), "dropout")
+    return suite, [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"]
+
+
+@pytest.mark.parametrize("target", code.RIGHT, ids=lambda each: each.__name__)
+def test_right_dropout_holds_however_it_is_written(target):
+    assert failures(target)[1] == []
+
+
+@pytest.mark.parametrize("bug", code.BUGS)
+def test_a_planted_bug_fails(bug):
+    suite = DropoutSuite(Direct(code.buggy(bug)), "dropout")
+    assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
+
+
+def test_the_same_code_without_a_bug_holds():
+    assert failures(code.buggy(""))[1] == []
+
+
+@pytest.mark.parametrize("offset", range(20))
+def test_right_code_is_not_accused_over_twenty_other_streams(offset):
+    """The laws of chance alone, on other random numbers each time; a false alarm has a chance of 1e-6 a law."""
+
+    def target(q, k, v, p=0.0, seed=0):
+        return code.by_seed(q, k, v, p, 10_000 * (offset + 1) + seed)
+
+    suite = DropoutSuite(Direct(target), "dropout")
+    assert [row.line for row in suite.rows(("independent", "share")) if row.verdict == "fails"] == []
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (code.by_seed, {"randomness": "seed: a whole number"}),
+        (code.by_generator, {"randomness": "rng: a numpy Generator", "layout": "b t h d"}),
+        (code.by_what_is_shared, {"randomness": "what numpy, torch and Python share is seeded"}),
+    ],
+)
+def test_where_its_randomness_comes_from_is_found(target, said):
+    found = dict(DropoutSuite(Direct(target), "dropout").profile)
+    assert {name: found[name] for name in said} == said
+
+
+@pytest.mark.parametrize(
+    ("target", "row", "said"),
+    [
+        (code.before_the_softmax, "factor", "dropped before the softmax"),
+        (code.one_mask, "independent", "one mask for two batch elements and two heads, as broadcast_dropout says"),
+        (code.by_seed, "rate 1", "zeros"),
+    ],
+)
+def test_a_choice_is_told_and_nobody_fails_for_it(target, row, said):
+    found = DropoutSuite(Direct(target), "dropout").row(row)
+    assert found is not None
+    assert (found.verdict, said in found.line) == ("convention", True)
+
+
+def test_error_rates_are_said():
+    found = DropoutSuite(Direct(code.by_seed), "dropout").row("share")
+    assert found is not None
+    assert f"false alarms {ALPHA:g}" in found.line
+
+
+def test_a_target_without_a_rate_gets_one_line():
+    with pytest.raises(ValueError, match="has no argument for a rate, such as p or dropout_p; write an adapter"):
+        DropoutSuite(Direct(lambda q, k, v, seed=0: np.zeros_like(v)), "dropout")
+
+
+def test_the_command_judges_dropout(capsys, tmp_path):
+    (tmp_path / "mine.py").write_text(Path(code.__file__).read_text())
+    assert main(["conform", f"{tmp_path}/mine.py::by_generator", "--as", "dropout"]) == 0
+    assert "FAILS" not in capsys.readouterr().out
