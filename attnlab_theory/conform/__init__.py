@@ -11,6 +11,8 @@ are short descriptions, and the lines of numpy that draw their arrays are those 
 What is right comes from `reference`, in float64, and how near it must be from `tolerances`. `judging` judges
 one answer, `laws` several together. `shrinking` looks for the smallest case that fails.
 
+`sequences` judges layers, caches and models. They have no reference, and are compared with themselves.
+
 `callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
 hands over arrays of the target's own framework, and says in one line whatever goes wrong. Nothing here imports
 jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and `door` are for pytest.
