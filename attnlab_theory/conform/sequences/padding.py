@@ -46,9 +46,12 @@ def padded(suite: LanguageModelSuite, side: str) -> Said:
     for came in outputs[1:]:
         verdict = suite.near(came[:1, real], outputs[0][:1, real], (ids,))
         if verdict.fails:
-            return Said(
-                "fails", f"logits of real tokens move with the ids of padding at the {side}: {off(verdict)}", 3
-            )
+            unmasked = masked(suite, mask) | {suite.mask: np.ones_like(mask)}
+            bare, _ = suite.read(suite.all(ids, named=unmasked), ids)
+            idle = bare is not None and not suite.near(outputs[0], bare, (ids,)).error
+            why = f"; {suite.mask} changes nothing" if idle else ""
+            line = f"logits of real tokens move with the ids of padding at the {side}: {off(verdict)}{why}"
+            return Said("fails", line, 3)
     full = suite.near(outputs[0][1:], plain, (ids,))
     if full.fails:
         return Said("fails", f"a row without padding moves beside one that is padded: {off(full)}", 3)
