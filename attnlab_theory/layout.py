@@ -30,7 +30,7 @@ EXPERT = frozenset(
         *("accumulate", "base", "pairs", "softcap"),
         *("activation", "block_size", "count", "dropout", "micro_batches", "mean", "precision", "rows", "schedule"),
         *("least", "longer", "unit", "vocabulary"),
-        *("accumulate", "call_seconds"),
+        *("accumulate", "call_seconds", "vocab"),
         *("forgetful", "gpt2", "optimizers", "orders", "sweep", "test_reviews", "train_reviews"),
         *("accumulate", "against", "call_seconds", "features", "kernel", "normaliser", "softcap", "window"),
         *("few", "most_features", "occurrences", "predicted"),

@@ -58,6 +58,7 @@ MOST: Mapping[str, float] = {
     "train_reviews": 10**6,
     "tokens": 2**20,
     "trials": 10**4,
+    "vocab": 10**7,
     "width": 2**16,
     "window": 2**14,
     "windows": 10**7,

@@ -63,7 +63,7 @@ class Conform:
     """The cap of a target that has no argument for it."""
     width: int | None = None
     """The width of the tokens of a mixer or decoder, where trial does not find it."""
-    vocabulary: Annotated[int | None, tyro.conf.arg(aliases=("--vocab",))] = None
+    vocab: int | None = None
     """How many token ids a model has. By default as many as it has logits."""
     causal: bool = False
     """A mixer promises to hide the future, though it looks as if it did not."""
@@ -144,7 +144,7 @@ class Conform:
             raise ValueError(f"--window is at least 1, not {self.window}")
         if self.softcap is not None and not self.softcap > 0:
             raise ValueError(f"--softcap is positive, not {self.softcap:g}")
-        for name, least in (("width", 1), ("vocabulary", 2)):
+        for name, least in (("width", 1), ("vocab", 2)):
             if (given := getattr(self, name)) is not None and given < least:
                 raise ValueError(f"--{name} is at least {least}, not {given}")
         if self.base is not None and not 1 < self.base < 1e15:
@@ -157,7 +157,7 @@ class Conform:
             "fixed_window": self.window,
             "fixed_softcap": self.softcap,
             "width": self.width,
-            "vocabulary": self.vocabulary,
+            "vocabulary": self.vocab,
             "hides_future": self.causal or None,
             "features": self.features,
             "kernel": self.kernel,
@@ -171,6 +171,7 @@ class Conform:
             from attnlab_theory.conform.suite import suite_class
 
             options = {"fixed_window": "window", "fixed_softcap": "softcap", "hides_future": "causal"}
+            options |= {"vocabulary": "vocab"}
             for name in found.keys() - set(suite_class(self.kind).CONVENTIONS):
                 raise ValueError(f"--{options.get(name, name)} says nothing of --as {self.kind}")
             if self.layout == "tbd" and self.kind not in ("mixer", "decode"):

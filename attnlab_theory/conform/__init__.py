@@ -14,6 +14,8 @@ one answer, `laws` several together. `shrinking` looks for the smallest case tha
 `linear` judges attention by a feature map, and recurrences by their own forms. `laws` judges what draws random
 numbers: random features and dropout. Both make their calls by `asking`.
 
+`sequences` judges layers, caches and models. They have no reference, and are compared with themselves.
+
 `callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
 hands over arrays of the target's own framework, and says in one line whatever goes wrong. Nothing here imports
 jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and `door` are for pytest.

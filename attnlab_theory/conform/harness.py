@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-METHODS = ("step", "init_cache", "reset", "eval")
+METHODS = ("step", "init_cache", "reset")
 """Methods of an object that may be called beside itself."""
 
 

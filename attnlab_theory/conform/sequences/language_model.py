@@ -1,5 +1,6 @@
 """A model, token ids [b t] to logits [b t vocabulary], with or without a cache: how it is called."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from attnlab_theory.conform.calls import Kept, Reply
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
 from attnlab_theory.conform.sequences.forms import CACHES
-from attnlab_theory.conform.sequences.rounding import of_logits
+from attnlab_theory.conform.sequences.rounding import apart, of_logits
 from attnlab_theory.conform.sequences.suite import (
     COMPILED,
     REMEDY,
@@ -30,6 +31,12 @@ MODEL_CACHES = (*CACHES, "cache_params", "past_keys_values")
 
 GET = "lambda o: o.logits if hasattr(o, 'logits') else o[0] if isinstance(o, tuple) else o"
 """The logits of what came back, in Python."""
+
+LEAST = 10
+"""By so many tolerances the last logits must move when the token before is another."""
+
+BLIND = ("lengths", "same result", "inputs unchanged")
+"""Identities that need no model that looks back."""
 
 SPARED = 4
 """The first ids are not drawn, for some models take one of them for padding."""
@@ -60,14 +67,14 @@ class LanguageModelSuite(CacheSuite):
         self.use_cache = named(parameters, ("use_cache",))
         self.cache = named(parameters, MODEL_CACHES)
         self.keep: tuple[int | str, ...] = ()
-        self.number_kind, self.flat = "float32", False
+        self.number_kind, self.flat, self.spread = "float32", False, 1.0
         self._trial()
         self._vocabulary()
         if self.framework == "jax":
             self.long = 18
         if self.cache:
             self._cached()
-        self.loose = self._loose()
+        self._measured()
         said = "declared" if "vocabulary" in self.declared else "found by trial"
         self.profile += [
             ("framework", self.framework),
@@ -75,6 +82,7 @@ class LanguageModelSuite(CacheSuite):
             ("vocabulary", f"{self.vocabulary} ({said})"),
             ("logits", self.number_kind),
             ("cache", f"{self.cache}, which comes back {self.back}" if self.keep else "none"),
+            ("looks back", f"another token before moves the last logits by {self.power:,.2g} tolerances"),
             ("padding", self.mask + (f" and {self.positions}" if self.positions else "") if self.mask else "none"),
         ]
 
@@ -108,24 +116,37 @@ class LanguageModelSuite(CacheSuite):
 
     def _cached(self) -> None:
         """Where the cache comes back: as an attribute, or in a tuple."""
-        x, why = self.draw(2, 4, 0), ""
+        x, why, came = self.draw(2, 4, 0), "", ()
         for keep in ((self.cache,), ("past_key_values",), (1,), ("cache",), ("state",)):
             self.keep = keep
             fed = self.feed(self.part(x, 0, 2), 0, ())
             if not fed.trouble and fed.state:
-                more = self.feed(self.part(x, 2, 4), 2, fed.state)
-                single = self.feed(self.part(x, 2, 3), 2, self.feed(self.part(x, 0, 2), 0, ()).state)
-                self.chunked = not more.trouble
-                if not single.trouble:
+                came = came or keep
+                if not self.feed(self.part(x, 2, 3), 2, fed.state).trouble:
+                    again = self.feed(self.part(x, 0, 2), 0, ())
+                    self.chunked = not self.feed(self.part(x, 2, 4), 2, again.state).trouble
                     return
-                why = single.trouble
             why = why or fed.trouble
-        self.keep = ()
-        self.profile.append((self.cache, f"cannot be used: {why}"))
+        # A cache that came back, and with which no step can be taken, fails where steps are judged.
+        self.keep = came
+        if not came:
+            self.profile.append((self.cache, f"cannot be used: {why}"))
 
-    def _loose(self) -> bool:
-        came, _ = self.whole(self.draw(2, 12, 1))
-        return came is not None and bool((of_logits(self.number_kind, came, came) >= np.ptp(came)).all())
+    def _measured(self) -> None:
+        """The spread of the logits, and by how many tolerances the last move when the token before is another."""
+        (ids,) = self.draw(2, 12, 1)
+        other = ids.copy()
+        other[:, -2] = self.draw(2, 12, 2)[0][:, -2]
+        other[:, -2] += other[:, -2] == ids[:, -2]
+        other[:, -2] %= self.vocabulary
+        (one, trouble), (two, more) = self.whole((ids,)), self.whole((other,))
+        if one is None or two is None:
+            raise ValueError(f"{self.caller.name} is given {self.ids} {[*ids.shape]}: {trouble or more}")
+        self.spread = float(np.nan_to_num(one).std())
+        self.loose = bool((of_logits(self.number_kind, one, self.spread) >= np.ptp(one)).all())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = apart(one, two)[:, -1] / of_logits(self.number_kind, one, self.spread)[:, -1]
+        self.power = float(np.nan_to_num(moved).max())
 
     @property
     def back(self) -> str:
@@ -182,14 +203,18 @@ class LanguageModelSuite(CacheSuite):
     def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Verdict:
         """Two logits beside each other."""
         del x
-        return self.compared(one, other, of_logits(self.number_kind, other, one))
+        return self.compared(one, other, of_logits(self.number_kind, other, self.spread))
 
     def row(self, name: str) -> Row | None:
         """As of any suite; nothing is judged where the rule is wider than the logits."""
         if self.loose and name not in ("same result", "inputs unchanged"):
             line = f"tolerances of {self.number_kind} exceed the range of the logits"
             return Row(name=name, verdict="not judged", line=line, tried=0)
-        return super().row(name)
+        row = super().row(name)
+        if row is not None and row.verdict == "holds" and self.power < LEAST and name not in BLIND:
+            line = f"it hardly looks back ({self.power:.2g} tolerances): give it larger weights"
+            return dataclasses.replace(row, verdict="not judged", line=line)
+        return row
 
     # What is printed.
 

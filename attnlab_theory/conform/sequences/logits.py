@@ -44,7 +44,7 @@ def causality(suite: LanguageModelSuite) -> Said:
                     line = f"{n} tokens: logits of token {verdict.place[1]} move with the tokens from {cut} on"
                     lines = [
                         suite.drawn(2, n, n),
-                        f"other = ids.copy(); other[:, {cut}:] = ids[:, {cut}:][:, ::-1] ^ 1",
+                        f"other = ids.copy(); other[:, {cut}:] = (ids[:, {cut}:] + 1) % {suite.vocabulary}",
                         f"print(abs(f(other) - f(ids))[:, :{cut}].max(), 'where 0 is right')",
                     ]
                     return Said("fails", f"{line}: {off(verdict)}", tried, suite.shown_f(lines), verdict.ratio)

@@ -23,14 +23,17 @@ changed by 2^-28 and by 2^-16, with the same signs: every output must move in th
 bends by 2^-16 of the move, and float64 rounds by n S 2^-25 of it. A step of float32 is 2^-24, sixteen times the
 smaller change. Where the proportion is off by a 64th of the larger move, u is that of float32.
 
-Token ids to logits (model). Ids cannot be changed a little. Here the rule is a calibration, and says so: two logits
-are apart by at most 1e-4 (1 + |logit|) in float32. It gave no false alarm on 41 decoders of transformers 5.23 with
-random weights (token by token, in chunks, padded at either end, eager against fused). In a narrower type it grows
-with u. In float64 it stays, for models compute softmax and angles in float32 whatever their weights are.
+Token ids to logits (model). Ids cannot be changed a little. Here the rule is a calibration, and says so. Two logits
+are apart by at most 1e-4 (s + |logit|) in float32, where s is the standard deviation of the logits, and 1 at most.
+With s = 1 it gave no false alarm on 41 decoders of transformers 5.23 (token by token, in chunks, padded at either
+end, eager against fused), whose weights were random. In a narrower type it grows with u. In float64 it stays, for
+models compute softmax and angles in float32 whatever their weights are.
+
+Small random weights make a model that hardly looks back, in which nothing can be seen. So it is measured by how
+many tolerances the last logits move when the token before is another. Below ten nothing that holds is said to hold.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +44,7 @@ STAGES = 8
 """S, so many sums after each other."""
 
 CALIBRATED = 1e-4
-"""Two float32 logits are apart by at most so much of 1 + |logit|."""
+"""Two float32 logits are apart by at most so much of their spread and size."""
 
 SLIGHT, FIRM = 2.0**-28, 2.0**-16
 """Relative changes, of which float32 feels the second alone."""
@@ -113,8 +116,13 @@ def bound(answers: Answers, given: Arrays, kind: str, terms: int, error: float, 
     return full
 
 
-def of_logits(kind: str, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """How far two logits may be apart, entry by entry."""
-    del other
-    wider: Any = max(HALF_EPS.get(kind, HALF_EPS["float32"]), HALF_EPS["float32"])
-    return CALIBRATED * (wider / HALF_EPS["float32"]) * (1 + np.abs(np.nan_to_num(one)))
+def of_logits(kind: str, logits: np.ndarray, spread: float) -> np.ndarray:
+    """How far two logits may be apart, entry by entry.
+
+    Args:
+        kind: the type of the logits.
+        logits: those of one of the two.
+        spread: the standard deviation of all logits of the model.
+    """
+    wider = max(HALF_EPS.get(kind, HALF_EPS["float32"]), HALF_EPS["float32"])
+    return CALIBRATED * (wider / HALF_EPS["float32"]) * (min(spread, 1.0) + np.abs(np.nan_to_num(logits)))

@@ -118,6 +118,34 @@ def in_place(ids, state=None):
     return {"logits": logits, "state": state}
 
 
+def no_mask_in_steps(input_ids, attention_mask=None, past_key_values=None, use_cache=False):
+    """A mask of a step hides the step itself, unless there is none, as in models that carry a state."""
+    past = past_key_values
+    if past is None:
+        mask, at = attention_mask, None
+        if mask is not None:
+            at = np.maximum(mask.cumsum(1) - 1, 0)
+        logits, kept = run(input_ids, mask, at)
+        return SimpleNamespace(logits=logits, past_key_values=(kept, mask))
+    kept, mask = past
+    if attention_mask is not None:
+        input_ids = input_ids * 0
+    old = kept[0][0].shape[1]
+    mask = np.ones((len(input_ids), old), int) if mask is None else mask
+    mask = np.concatenate([mask, np.ones_like(input_ids)], 1)
+    at = np.maximum(mask.cumsum(1) - 1, 0)[:, old:]
+    logits, kept = run(input_ids, mask, at, kept)
+    return SimpleNamespace(logits=logits, past_key_values=(kept, mask))
+
+
+def mixes_the_batch_in_a_step(ids, state=None):
+    """A step of several rows gives a row for each pair of rows."""
+    logits, kept = run(ids, past=state)
+    if state is not None and ids.shape[1] == 1:
+        logits = logits + 0 * logits[None, :, 0]
+    return logits, kept
+
+
 RIGHT = {
     "plain": plain,
     "learned": learned,
@@ -125,6 +153,7 @@ RIGHT = {
     "pair": pair,
     "library": library(),
     "in place": in_place,
+    "no mask in steps": no_mask_in_steps,
 }
 
 BUGS = {

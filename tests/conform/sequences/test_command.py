@@ -157,7 +157,7 @@ def test_a_call_that_fails_is_one_line_and_the_rest_goes_on(capsys, at, name, sa
         ("running_mean", ["--as", "mixer", "--accumulate", "float32"], "--accumulate says nothing of --as mixer"),
         ("running_mean", ["--as", "causal", "--causal"], "--causal says nothing of --as causal"),
         ("running_mean", ["--as", "causal", "--layout", "tbd"], "--layout tbd says nothing of --as causal"),
-        ("right_model", ["--as", "model", "--vocab", "1"], "--vocabulary is at least 2, not 1"),
+        ("right_model", ["--as", "model", "--vocab", "1"], "--vocab is at least 2, not 1"),
         (
             "attend",
             ["--as", "decode", "--layout", "htd"],

@@ -78,6 +78,11 @@ def test_a_planted_bug_of_a_model_is_found_by_its_identity(name):
         (lambda: DecodeSuite(Direct(decoding.Recurrent), "decode"), "chunks", "one token at a time"),
         (lambda: ModelSuite(Direct(modelling.learned), "model"), "lengths", "63, 64, 65 tokens are refused"),
         (lambda: MixerSuite(Direct(mixing.running_mean), "mixer"), "empty batch", "is given back"),
+        (
+            lambda: ModelSuite(Direct(modelling.no_mask_in_steps), "model"),
+            "padding in a cache",
+            "a step takes no mask",
+        ),
     ],
 )
 def test_a_convention_is_told(suite, name, said):
@@ -135,3 +140,42 @@ class Chance:
 def test_a_module_in_training_mode_gets_the_remedy():
     with pytest.raises(ValueError, match=r"in training mode, and two equal calls differ: hand over module.eval"):
         MixerSuite(Direct(Chance), "mixer")
+
+
+def hardly_looks_back(ids):
+    """As a model with weights of .01: what attention adds is lost in the tolerance."""
+    x = modelling.EMBEDDING[ids]
+    before = np.concatenate([np.zeros_like(x[:, :1]), x[:, :-1]], 1)
+    return (x + np.float32(1e-5) * before) @ modelling.OUT
+
+
+def test_a_model_that_hardly_looks_back_is_not_said_to_hold():
+    suite = ModelSuite(Direct(hardly_looks_back), "model")
+    assert {row.name: row.verdict for row in suite.rows()} == {
+        "lengths": "holds",
+        "causality": "not judged",
+        "prefixes": "not judged",
+        "elements apart": "not judged",
+        "same result": "holds",
+        "inputs unchanged": "holds",
+    }
+
+
+def test_the_tolerance_of_logits_goes_with_their_size():
+    def small(ids):
+        return modelling.run(ids, bug="leaks when long")[0] * np.float32(1e-4)
+
+    suite = ModelSuite(Direct(small), "model")
+    assert verdict(suite, "causality") == "fails"
+
+
+def test_a_mask_that_changes_nothing_is_said_to():
+    row = ModelSuite(Direct(modelling.library("mask is ignored")), "model").row("padding left")
+    assert row is not None
+    assert row.line.endswith("; attention_mask changes nothing")
+
+
+def test_a_cache_with_which_no_step_can_be_taken_fails():
+    row = ModelSuite(Direct(modelling.mixes_the_batch_in_a_step), "model").row("token by token")
+    assert row is not None
+    assert (row.verdict, "gave [2, 2, 31] where [2, 1, 'vocabulary']" in row.line) == ("fails", True)
