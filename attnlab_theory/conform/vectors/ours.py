@@ -114,7 +114,7 @@ WINDOW = Conventions(window=WINDOWS[0])
 SHARED, DEALT = Conventions(), Conventions(interleaved=True)
 
 
-def _own(name: str, kind: str, way: Conventions, no_ops: Sequence[str] = (), **fields: object) -> list[Own]:
+def _own(name: str, kind: str, way: Conventions, no_ops: Sequence[str] = (), /, **fields: object) -> list[Own]:
     """The vector in each type whose rounding does not hide its features."""
     kinds = fields.pop("kinds", ("float32", "float64"))
     assert isinstance(kinds, tuple)
