@@ -1,5 +1,6 @@
 """attnlab conform: somebody's attention, judged by what it promises."""
 
+import contextlib
 import dataclasses
 import json
 import time
@@ -49,6 +50,8 @@ class Conform:
     """The window of a target that has no argument for it."""
     softcap: float | None = None
     """The cap of a target that has no argument for it."""
+    against: str | None = None
+    """Another target that promises the same: FILE.py::OTHER. Both get the same calls."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
@@ -78,9 +81,15 @@ class Conform:
         declared = self._declared()
         if self.junit is not None:
             files.refuse_unwritable(self.junit)
+        if self.against is not None and self.kind is None:
+            raise ValueError("--against needs --as KIND: what both targets promise")
         begun = time.monotonic()
-        with Fenced(self.target, seconds=self.call_seconds) as caller:
-            return self._judged(caller, declared, begun)
+        with contextlib.ExitStack() as block:
+            caller = block.enter_context(Fenced(self.target, seconds=self.call_seconds))
+            other = None
+            if self.against is not None:
+                other = block.enter_context(Fenced(self.against, seconds=self.call_seconds))
+            return self._judged(caller, declared, begun, other)
 
     def _declared(self) -> dict[str, Any]:
         """What the user knows of the target."""
@@ -107,7 +116,9 @@ class Conform:
         }
         return {name: value for name, value in known.items() if value is not None}
 
-    def _judged(self, caller: "Fenced", declared: dict[str, Any], begun: float) -> int:
+    def _judged(
+        self, caller: "Fenced", declared: dict[str, Any], begun: float, other: "Fenced | None" = None
+    ) -> int:
         from attnlab_theory import files
         from attnlab_theory.conform import report
         from attnlab_theory.conform.callers import place_of
@@ -116,6 +127,8 @@ class Conform:
         if self.kind is None:
             return self._profiled(caller, declared)
         suite = suite_class(self.kind)(caller, self.kind, declared, self.accumulate)
+        if other is not None:
+            suite.against(other)
         if not self.json:
             print(f"{self.target} as {self.kind}: {suite.kind.promise}\n")
             print("\n".join(report.profile_lines(suite)), "\n", sep="")

@@ -99,6 +99,14 @@ class Suite(abc.ABC):
             elif (row := self.row(name)) is not None:
                 yield row
 
+    def against(self, caller: "Caller") -> None:
+        """Compare with another function that promises the same.
+
+        Raises:
+            ValueError: if this suite compares nothing.
+        """
+        raise ValueError(f"--against compares no two targets as {self.name}; {caller.name} can be judged by itself")
+
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""
         return []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention import snippets
+from attnlab_theory.conform.attention.against import Rival
 from attnlab_theory.conform.attention.asking import call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.attention.cases import Case, arrays
@@ -27,6 +28,9 @@ MOST_SHRUNK = 3
 
 LAWS: Mapping[str, Law] = {**BEFORE, "gradients": gradients, "gradient mode": gradient_mode, **AFTER}
 
+COMPARED = ("against", "differences")
+"""What is tried where there is another function to compare with."""
+
 COSTLY = ("pairs", "block edges")
 """Identities whose counterexamples stay as they are after the first few."""
 
@@ -44,16 +48,24 @@ class Found(NamedTuple):
 class AttentionSuite(Suite):
     """A function of queries, keys and values, and what it promises."""
 
-    IDENTITIES = tuple(dict.fromkeys((*BEFORE, *ATTACKS, *LAWS)))
+    IDENTITIES = tuple(dict.fromkeys((*BEFORE, *ATTACKS, *LAWS, *COMPARED)))
     CONVENTIONS = tuple(Conventions.__dataclass_fields__)
 
     def open(self) -> None:
         """Guess the conventions."""
         profile = guessed(self.caller, self.kind, self.declared)
-        self.profile, self.failures = profile.lines, profile.failures
+        self.profile, self.failures, self._guessed = [*profile.lines], profile.failures, profile
+        self._rival: Rival | None = None
         self.judge = Judge(self.caller, profile.way, self.accumulate)
         self._shrunk = 0
         self._counterexamples: dict[Case, str] = {}
+
+    def against(self, caller: "Caller") -> None:
+        """Compare with another function; what is declared of numbers holds for both."""
+        own = {name: x for name, x in self.declared.items() if name not in ("layout", "mask", "framework")}
+        other = guessed(caller, self.kind, own)
+        self._rival = Rival(self.judge, self.kind, self._guessed, Judge(caller, other.way, self.accumulate), other)
+        self.profile.append(("against", caller.name))
 
     def row(self, name: str) -> Row | None:
         """Try one identity."""
@@ -65,6 +77,10 @@ class AttentionSuite(Suite):
         contradiction = [line for identity, line in self.failures if identity == name]
         if contradiction:
             return Row(name=name, verdict="fails", line=contradiction[0], tried=1)
+        if name in COMPARED:
+            if self._rival is None:
+                return None
+            return row_of(name, self._rival.compare() if name == "against" else self._rival.differences())
         if (law := LAWS.get(name)) is not None:
             said = law(self.judge, self.kind)
             self.note(said.line)
