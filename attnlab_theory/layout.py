@@ -29,6 +29,7 @@ EXPERT = frozenset(
         *("closing", "mask_lengths", "truncation"),
         *("activation", "block_size", "count", "dropout", "micro_batches", "mean", "precision", "rows", "schedule"),
         *("least", "longer", "unit", "vocabulary"),
+        *("accumulate", "call_seconds"),
         *("forgetful", "gpt2", "optimizers", "orders", "sweep", "test_reviews", "train_reviews"),
         *("few", "most_features", "occurrences", "predicted"),
         *("finetuned", "held_out", "never_seen", "order", "places", "statements", "templates", "wordings"),
