@@ -140,14 +140,15 @@ class Conform:
         code = int(any(row.verdict == "fails" for row in rows))
         seconds = time.monotonic() - begun
         snippet = suite.snippet(place_of(str(self.target)), rows)
+        notes = [*suite.notes(), *([caller.missing] if caller.missing else [])]
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))
         if self.json:
             shown = report.as_json(suite, rows, str(self.target), self.kind, code, seconds)
-            shown["snippet"] = snippet
+            shown |= {"snippet": snippet, "notes": notes}
             print(json.dumps(shown, indent=1))
             return code
-        for note in suite.notes():
+        for note in notes:
             print(f"note: {note}")
         if snippet:
             print("\nThe smallest counterexample, which needs the target and numpy:\n")
