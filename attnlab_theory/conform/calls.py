@@ -37,8 +37,13 @@ def call(
     plain: Mapping[str, Any] | None = None,
     framework: str = "numpy",
     kind: str = "float32",
-    keep: Sequence[int] = (),
+    keep: Sequence[int | str] = (),
     method: str = "",
+    strided: bool = False,
+    number: int = 0,
+    part: Sequence[str] = (),
+    reads: bool = True,
+    gradients: bool = True,
 ) -> Reply:
     """Make one call.
 
@@ -49,21 +54,31 @@ def call(
         plain: numbers and flags by name.
         framework: whose arrays the target takes.
         kind: the type of the numbers; bfloat16 is handed over as float32 that hold its numbers.
-        keep: places, among what is returned, of objects to keep for a later call.
+        keep: places, among what is returned, of objects to keep for a later call. A name is an attribute or a key
+            of what is returned, and the empty name is all of it.
         method: of the target, if that is an object; empty calls the object itself.
+        strided: whether the arrays are every second row of larger ones.
+        number: of the object, if the target is a class; each is made when it is first called.
+        part: where the output is found, if an object is returned: the first of these names that it has.
+        reads: whether numbers are expected.
+        gradients: whether torch keeps track for them.
     """
     names = dict(named or {})
     arrays = [x for x in (*given, *names.values()) if not isinstance(x, Kept)]
     plan = {
         "framework": framework,
         "kind": kind,
-        "strided": False,
+        "strided": strided,
         "names": [name for name, x in names.items() if not isinstance(x, Kept)],
         "plain": dict(plain or {}),
         "places": {str(i): x.number for i, x in enumerate(given) if isinstance(x, Kept)},
         "kept": {name: x.number for name, x in names.items() if isinstance(x, Kept)},
         "keep": list(keep),
         "method": method,
+        "object": number,
+        "part": list(part),
+        "reads": reads,
+        "gradients": gradients,
     }
     report, came = caller.call(plan, [np.ascontiguousarray(x) for x in arrays])
     return Reply(

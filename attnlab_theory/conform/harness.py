@@ -10,14 +10,15 @@ import importlib.util
 import io
 import json
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+METHODS = ("step", "init_cache", "reset", "eval")
+"""Methods of an object that may be called beside itself."""
 
 
 def _beside(name: str) -> Any:
@@ -31,11 +32,7 @@ def _beside(name: str) -> Any:
     return found
 
 
-frameworks = _beside("frameworks")
-
-
-class Slow(BaseException):
-    """A call takes too long. Not an Exception, for a target may catch those."""
+frameworks, limits = _beside("frameworks"), _beside("limits")
 
 
 class Host:
@@ -46,13 +43,19 @@ class Host:
     """
 
     def __init__(self, target: Any) -> None:
+        self._class = target if isinstance(target, type) else None
         self._target: Callable[..., Any] = frameworks.made(target)
-        self._is_made = isinstance(target, type)
+        self._objects: list[Any] = [self._target]
         self._kept: list[Any] = []
 
     def about(self) -> dict[str, Any]:
-        """What can be seen of the target without a call: its parameters, its frameworks, its mode."""
-        return frameworks.about(self._target, self._is_made)
+        """What can be seen of the target without a call, as `frameworks.about` has it, and of its methods."""
+        methods = {name: getattr(self._target, name, None) for name in METHODS}
+        return {
+            **frameworks.about(self._target),
+            "class": self._class is not None,
+            "methods": {name: frameworks.parameters(x) for name, x in methods.items() if callable(x)},
+        }
 
     def call(self, plan: dict[str, Any], arrays: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
         """Make one call.
@@ -60,9 +63,12 @@ class Host:
         Args:
             plan: `framework`, `kind`, `strided`, `seconds`, the names of the arrays, and plain keyword arguments.
                 Also, where there are any: `method`, `keep`, the places of what is kept for later calls, and
-                `places` and `kept`, which hand it over by place and by name. `gradients` has torch keep what it
-                needs for them, `seed` starts random numbers anew, and `shared` hands over q in every place. With
-                `cotangent` the last array is one, and the gradients come back in place of the output, end to end.
+                `places` and `kept`, which hand it over by place and by name. `object` is the number of the object
+                of a class. `part` names where the output is found in an object that is returned. `reads` is false
+                if no numbers are expected, and `gradients` if torch need not keep track of them; `tracked` wants
+                those of the arrays. With `cotangent` the last array is one, and the gradients come back in place
+                of the output, end to end. `seed` starts random numbers anew, `shared` hands over q in every
+                place, and `times` makes the call again, and compares.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -70,7 +76,7 @@ class Host:
         """
         given = [_strided(x) if plan["strided"] else x for x in arrays]
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
-        if plan.get("gradients"):
+        if plan.get("tracked"):
             handed = [frameworks.tracked(x) for x in handed]
         cotangent = handed.pop() if plan.get("cotangent") else None
         # Of what was handed over: jax makes float32 of float64.
@@ -79,28 +85,35 @@ class Host:
 
         def called(handed: Sequence[Any]) -> Any:
             named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
-            named |= {name: self._kept[number] for name, number in plan.get("kept", {}).items()}
+            named |= {name: self._again(number) for name, number in plan.get("kept", {}).items()}
             placed = [handed[0]] * places if plan.get("shared") else [*handed[:places]]
             for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
-                placed.insert(int(place), self._kept[number])
-            target = getattr(self._target, plan["method"]) if plan.get("method") else self._target
+                placed.insert(int(place), self._again(number))
+            target = self._object(plan.get("object", 0))
+            target = getattr(target, plan["method"]) if plan.get("method") else target
             return target(*placed, **named)
 
         told: dict[str, Any] = {"trouble": "", "kind": "", "printed": "", "changed": [], "shape": None, "kept": []}
         returned: list[np.ndarray] = []
         printed = io.StringIO()
         try:
-            with _silenced(printed), _in_time(plan["seconds"]), frameworks.mode(plan["framework"], plan):
+            with limits.silenced(printed), limits.in_time(plan["seconds"]), frameworks.mode(plan):
                 if cotangent is None:
                     came = called(handed)
                 else:
                     came = frameworks.pulled_back(plan["framework"], called, handed, cotangent, _back)
+                for number in range(1, plan.get("times", 1)):
+                    again, first = (_read(each)[0][0] for each in (called(handed), came))
+                    if not np.array_equal(again, first, equal_nan=True):
+                        told["differs"] = number + 1
+                        break
             for place in plan.get("keep", ()):
                 told["kept"].append(len(self._kept))
-                self._kept.append(came[place])
-            returned, told["kind"], told["several"] = _read(came)
-            told["shape"] = list(returned[0].shape)
-        except Slow:
+                self._kept.append(_part(came, place))
+            if plan.get("reads", True):
+                returned, told["kind"], told["several"] = _read(_named_part(came, plan.get("part", ())))
+                told["shape"] = list(returned[0].shape)
+        except limits.Slow:
             told["trouble"] = f"took longer than {plan['seconds']:g} s"
         except SystemExit as error:
             told["trouble"] = f"called exit({error.code!r:.20})"
@@ -112,6 +125,20 @@ class Host:
         after = [_back(x) for x in handed]
         told["changed"] = [i for i, pair in enumerate(zip(kept, after, strict=True)) if not _same(*pair)]
         return told, returned
+
+    def _object(self, number: int) -> Any:
+        """An object of the class, made when it is first asked for."""
+        while number >= len(self._objects):
+            if self._class is None:
+                raise TypeError("it is no class, so there is one of it")
+            self._objects.append(frameworks.made(self._class))
+        return self._objects[number]
+
+    def _again(self, number: int) -> Any:
+        """What an earlier call gave."""
+        if number >= len(self._kept):
+            raise LookupError("what an earlier call gave is gone, for the process was started again")
+        return self._kept[number]
 
 
 def load(folder: str, file: str, module: str, names: str) -> Any:
@@ -157,7 +184,7 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         report["given"] = len(returned)
     else:
         try:
-            with _silenced(io.StringIO()):
+            with limits.silenced(io.StringIO()):
                 _hosts.append(Host(load(**request["load"])))
             report = _hosts[0].about()
         except BaseException as error:
@@ -188,6 +215,31 @@ def _back(x: Any) -> np.ndarray:
         x = x.detach().cpu()
         return x.float().numpy() if "bfloat16" in str(x.dtype) else x.numpy()
     return np.asarray(x)
+
+
+def _part(came: Any, place: int | str) -> Any:
+    """A part of what was returned: by its place in a tuple, or by the name of an attribute or a key; "" is all."""
+    if place == "":
+        return came
+    if isinstance(place, str):
+        found = came.get(place) if isinstance(came, dict) else getattr(came, place, None)
+        if found is None:
+            raise TypeError(f"gave a {type(came).__name__} without {place}")
+        return found
+    if not isinstance(came, tuple | list) or len(came) <= place:
+        raise TypeError(f"gave a {type(came).__name__} where {place + 1} things were expected")
+    return came[place]
+
+
+def _named_part(came: Any, names: Sequence[str]) -> Any:
+    """The first part of these names that an object has; the object itself if it has none, or is an array."""
+    if hasattr(came, "shape"):
+        return came
+    for name in names:
+        found = came.get(name) if isinstance(came, dict) else getattr(came, name, None)
+        if hasattr(found, "shape"):
+            return found
+    return came
 
 
 def _read(came: Any) -> tuple[list[np.ndarray], str, bool]:
@@ -222,40 +274,13 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.array_equal(one.astype(np.float64), other.astype(np.float64), equal_nan=True))
 
 
-@contextlib.contextmanager
-def _silenced(into: io.StringIO) -> Iterator[None]:
-    with contextlib.redirect_stdout(into), contextlib.redirect_stderr(into), np.errstate(all="ignore"):
-        import warnings
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-
-
-@contextlib.contextmanager
-def _in_time(seconds: float) -> Iterator[None]:
-    """Interrupt what takes longer; 0 is no limit."""
-    if not seconds or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise Slow
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def _explained(error: BaseException) -> str:
     """An exception in one line, with the last place outside of this file."""
     if isinstance(error, frameworks.Unfit):
         return str(error)
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
+    own = os.path.dirname(__file__)
+    frames = traceback.extract_tb(error.__traceback__)
+    frames = [each for each in frames if os.path.dirname(each.filename) != own]
     frames = [each for each in frames if "importlib" not in each.filename]
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
     said = "" if isinstance(error, SystemExit) else _line(str(error), 160)

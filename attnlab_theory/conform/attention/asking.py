@@ -48,7 +48,7 @@ def ask(
     given = arrays(case) if given is None else given
     plain, named = way.plan(case)
     plan = {"framework": way.framework, "kind": case.kind, "strided": case.strided, "names": named, "plain": plain}
-    plan |= more or {}
+    plan |= {"gradients": False, **(more or {})}
     report, came = caller.call(plan, way.handed(given, case))
     if report["trouble"]:
         return Answer(trouble=report["trouble"])

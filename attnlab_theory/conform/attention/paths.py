@@ -76,7 +76,8 @@ def gradient_mode(judge: Judge, kind: Kind) -> Said:
         given = arrays(case)
         given = given._replace(k=given.q, v=given.q) if shared else given
         without, within = (
-            judge.ask(case, given, {"gradients": wanted, "shared": shared}) for wanted in (False, True)
+            judge.ask(case, given, {"gradients": wanted, "tracked": wanted, "shared": shared})
+            for wanted in (False, True)
         )
         tried += 1
         if without.trouble != within.trouble:

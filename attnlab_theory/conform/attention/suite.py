@@ -155,5 +155,5 @@ class AttentionSuite(Suite):
             return []
         least = min(found, key=lambda each: sum(x.size for x in arrays(each.case) if x is not None))
         about = self.caller.about()
-        call = "{}" + "()" * bool(about.get("made")) + ".eval()" * bool(about.get("made") and about.get("mode"))
+        call = "{}" + "()" * bool(about.get("class")) + ".eval()" * bool(about.get("class") and about.get("mode"))
         return snippets.snippet(place, self.judge.way, *least, call)
