@@ -29,6 +29,8 @@ class Row:
     """The largest error over its tolerance."""
     counterexample: Any = None
     """Whatever the suite needs to print it."""
+    rule: float | None = None
+    """The largest error over what flash-attention's rule allows: twice that of a plain half-precision path."""
 
 
 class Said(NamedTuple):

@@ -27,6 +27,8 @@ class Answer(NamedTuple):
     """The names of inputs that are no longer what they were."""
     several: bool = False
     """Whether the output was the first of several."""
+    differs: int = 0
+    """The first of several calls in a row that gave other bits; 0 if none did."""
 
 
 def ask(
@@ -69,6 +71,7 @@ def ask(
         printed=report["printed"],
         changed=changed,
         several=report["several"],
+        differs=report.get("differs", 0),
     )
 
 

@@ -14,10 +14,11 @@ from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.gradients import gradients
 from attnlab_theory.conform.attention.guessing import guessed
-from attnlab_theory.conform.attention.judging import Judge, Outcome
+from attnlab_theory.conform.attention.judging import HALVES, Judge, Outcome
 from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
 from attnlab_theory.conform.attention.paths import gradient_mode
 from attnlab_theory.conform.attention.shrinking import smallest
+from attnlab_theory.conform.attention.states import after_refusal, nothing_to_see, repetitions, two_objects
 from attnlab_theory.conform.suite import HUNG, Row, Suite, row_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,16 @@ if TYPE_CHECKING:
 MOST_SHRUNK = 3
 """So many counterexamples are made small, whatever it costs."""
 
-LAWS: Mapping[str, Law] = {**BEFORE, "gradients": gradients, "gradient mode": gradient_mode, **AFTER}
+LAWS: Mapping[str, Law] = {
+    **BEFORE,
+    "repetitions": repetitions,
+    "gradients": gradients,
+    "gradient mode": gradient_mode,
+    "no tokens": nothing_to_see,
+    "after a refusal": after_refusal,
+    "two objects": two_objects,
+    **AFTER,
+}
 
 COMPARED = ("against", "differences")
 """What is tried where there is another function to compare with."""
@@ -92,7 +102,7 @@ class AttentionSuite(Suite):
         if not cases:
             return None
         found: list[tuple[Case, Outcome]] = []
-        worst, loose = 0.0, 0
+        worst, loose, rules = 0.0, 0, [0.0]
         for case in cases:
             outcome = self.judge.judge(case)
             if outcome.fails and case.kind == "float64" != name and not outcome.answer.trouble:
@@ -100,18 +110,22 @@ class AttentionSuite(Suite):
                 outcome = self.judge.judge(case, "float32")
             worst = max(worst, outcome.ratio)
             loose += not outcome.judged
+            rules.append(outcome.rule or 0.0)
             if outcome.fails:
                 found.append((case, outcome))
                 self.note(outcome.why)
                 if self._hung >= HUNG:
                     break
+        rule = max(rules) if name in HALVES else None
         if not found:
             if loose == len(cases):
                 line = "tolerances exceed the range of the values"
                 return Row(name=name, verdict="not judged", line=line, tried=len(cases))
             line = f"largest error {worst:.2g} of its tolerance" + (f"; {loose} not judged" if loose else "")
-            return Row(name=name, verdict="holds", line=line, tried=len(cases), ratio=worst)
-        return self._convention(name, cases, found) or self._failed(name, len(cases), found)
+            line += "" if rule is None else f"; {rule:.2g} of what flash-attention's rule allows"
+            return Row(name=name, verdict="holds", line=line, tried=len(cases), ratio=worst, rule=rule)
+        row = self._convention(name, cases, found) or self._failed(name, len(cases), found)
+        return dataclasses.replace(row, rule=rule)
 
     def _convention(self, name: str, cases: list[Case], found: list[tuple[Case, Outcome]]) -> Row | None:
         """What is told rather than failed: a type that is refused, and float64 that is float32 inside."""
