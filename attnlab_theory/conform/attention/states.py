@@ -1,4 +1,4 @@
-"""What a call may leave behind, and calls of nothing: many in a row, one that is refused, a second object."""
+"""What stays of a call, and calls of nothing: many in a row, one that is refused, a second object."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ def repetitions(judge: Judge, kind: Kind) -> Said:
 
 
 def after_refusal(judge: Judge, kind: Kind) -> Said:
-    """A call that is refused leaves nothing behind: keys of another width than queries, then good calls."""
+    """Nothing stays of a call that is refused: keys of another width than queries, then good calls."""
     case, longer = (fitted(Case(queries=n, keys=n, seed=13), kind, judge.way) for n in (5, 9))
     first, given = judge.ask(case), arrays(longer)
     refused = judge.ask(longer, given._replace(k=np.concatenate([given.k, given.k], -1)))

@@ -1,4 +1,4 @@
-"""Padding by batch element, repetition and what calls leave behind: each attack finds a bug that no other finds."""
+"""Padding by batch element, repetition and what stays of a call: each attack finds a bug that no other finds."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Attention with bugs that show in a batch's padding, in repetition, or in what a call leaves behind."""
+"""Attention with bugs that show in the padding of a batch, in repetition, or in what stays of a call."""
 
 import numpy as np
 
