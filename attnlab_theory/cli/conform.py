@@ -1,5 +1,6 @@
 """attnlab conform: somebody's attention, judged by what it promises."""
 
+import contextlib
 import dataclasses
 import json
 import time
@@ -73,12 +74,12 @@ class Conform:
     """Whether linear attention divides by the sum of its weights."""
     kernel: Literal["softmax", "gaussian"] | None = None
     """What random features estimate: exp(scale q.k), or exp(-scale |q - k|^2 / 2)."""
-    against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
-    """Another form of the target, which must give the same."""
     base: float | None = None
     """The number whose powers are the frequencies of rotary and sinusoidal positions. By default it is guessed."""
     pairs: Literal["interleaved", "halves"] | None = None
     """Which channels turn together: 2i and 2i + 1, or i and i + half."""
+    against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
+    """Another target that promises the same. Both get the same calls."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
@@ -112,12 +113,15 @@ class Conform:
         declared = self._declared()
         if self.junit is not None:
             files.refuse_unwritable(self.junit)
+        if self.against is not None and self.kind is None:
+            raise ValueError("--against needs --as KIND: what both targets promise")
         begun = time.monotonic()
-        with Fenced(self.target, seconds=self.call_seconds) as caller:
-            if self.against is None:
-                return self._judged(caller, declared, begun)
-            with Fenced(self.against, seconds=self.call_seconds) as other:
-                return self._judged(caller, declared | {"against": other}, begun)
+        with contextlib.ExitStack() as block:
+            caller = block.enter_context(Fenced(self.target, seconds=self.call_seconds))
+            other = None
+            if self.against is not None:
+                other = block.enter_context(Fenced(self.against, seconds=self.call_seconds))
+            return self._judged(caller, declared, begun, other)
 
     def _exported(self) -> int:
         """Write our vectors."""
@@ -162,7 +166,6 @@ class Conform:
             "features": self.features,
             "kernel": self.kernel,
             "normaliser": None if self.normaliser is None else self.normaliser == "yes",
-            "against": self.against,
             "base": self.base,
             "pairs": self.pairs,
         }
@@ -176,11 +179,11 @@ class Conform:
                 raise ValueError(f"--{options.get(name, name)} says nothing of --as {self.kind}")
             if self.layout == "tbd" and self.kind not in ("mixer", "decode"):
                 raise ValueError(f"--layout tbd says nothing of --as {self.kind}")
-        elif self.against is not None:
-            raise ValueError("--against wants to know what both promise: say --as")
         return found
 
-    def _judged(self, caller: "Fenced", declared: dict[str, Any], begun: float) -> int:
+    def _judged(
+        self, caller: "Fenced", declared: dict[str, Any], begun: float, other: "Fenced | None" = None
+    ) -> int:
         from attnlab_theory import files
         from attnlab_theory.conform import report
         from attnlab_theory.conform.callers import place_of
@@ -188,7 +191,12 @@ class Conform:
 
         if self.kind is None:
             return self._profiled(caller, declared)
-        suite = suite_class(self.kind)(caller, self.kind, declared, self.accumulate)
+        judge = suite_class(self.kind)
+        # A recurrence needs its other form before it can be judged at all.
+        forms = {"against": other} if other is not None and "against" in judge.CONVENTIONS else {}
+        suite = judge(caller, self.kind, declared | forms, self.accumulate)
+        if other is not None and not forms:
+            suite.against(other)
         if not self.json:
             print(f"{self.target} as {self.kind}: {suite.kind.promise}\n")
             print("\n".join(report.profile_lines(suite)), "\n", sep="")
@@ -200,14 +208,15 @@ class Conform:
         code = int(any(row.verdict == "fails" for row in rows))
         seconds = time.monotonic() - begun
         snippet = suite.snippet(place_of(str(self.target)), rows)
+        notes = [*suite.notes(), *([caller.missing] if caller.missing else [])]
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))
         if self.json:
             shown = report.as_json(suite, rows, str(self.target), self.kind, code, seconds)
-            shown["snippet"] = snippet
+            shown |= {"snippet": snippet, "notes": notes}
             print(json.dumps(shown, indent=1))
             return code
-        for note in suite.notes():
+        for note in notes:
             print(f"note: {note}")
         if snippet:
             print("\nThe smallest counterexample, which needs the target and numpy:\n")

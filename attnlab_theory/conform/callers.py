@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from attnlab_theory.conform.harness import Host
+from attnlab_theory.grader.fences import warning
 from attnlab_theory.grader.reasons import BrokenAnswer, plain
 from attnlab_theory.grader.submission import Submission
 
@@ -136,6 +137,8 @@ class Fenced:
         self._child: Submission | None = None
         self._about: dict[str, Any] = {}
         self.deaths = 0
+        self.missing = ""
+        """The fences that this system did not put up, and what the target can do without them."""
 
     def __enter__(self) -> "Fenced":
         self._start()
@@ -171,6 +174,7 @@ class Fenced:
         self._child = Submission(f"{HARNESS}::answer", time_limit=PATIENCE, sees=self._place.sees)
         self._child.where = self.name
         self._child.__enter__()
+        self.missing = warning(self._child.missing)
         asked = {key: value for key, value in self._place._asdict().items() if key != "sees"}
         try:
             self._about = _message(self._child.call(json.dumps({"load": asked}), parts=3)[0].array)

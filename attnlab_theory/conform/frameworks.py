@@ -51,35 +51,43 @@ def _is_module(kind: type) -> bool:
     return torch is not None and issubclass(kind, torch.nn.Module)
 
 
-def about(target: Any, is_made: bool) -> dict[str, Any]:
+def about(target: Any) -> dict[str, Any]:
     """What can be seen of a target.
 
     Returns:
         `parameters`: name, kind and whether it must be given, of each; None where that cannot be seen.
         `defaults`: the numbers and flags among their defaults.
         `uses`: the frameworks by which it is written; `loaded`: those that are there.
-        `made`: whether it was made of a class. `mode`: training or evaluation, of a module that says so.
+        `mode`: training or evaluation, of a module of torch; `training`: the same as a flag, of anything.
         `learns`: the parameters of such a module, with their shapes.
     """
     signature = _signature(target)
-    parameters = None if signature is None else [*signature.parameters.values()]
     told: dict[str, Any] = {
-        "parameters": parameters
-        and [[each.name, each.kind.name, each.default is inspect.Parameter.empty] for each in parameters],
+        "parameters": parameters(target),
         "defaults": {
-            each.name: each.default for each in parameters or () if isinstance(each.default, bool | int | float)
+            each.name: each.default
+            for each in (signature.parameters.values() if signature else ())
+            if isinstance(each.default, bool | int | float)
         },
         "uses": _uses(target),
         "loaded": [each for each in FRAMEWORKS if each in sys.modules],
-        "made": is_made,
+        "training": getattr(target, "training", False) is True,
         "mode": "",
         "learns": [],
     }
-    if isinstance(getattr(target, "training", None), bool):
-        told["mode"] = "training" if target.training else "evaluation"
     if _is_module(type(target)):
+        told["mode"] = "training" if target.training else "evaluation"
         told["learns"] = [f"{name} {[*x.shape]}" for name, x in target.named_parameters()][:3]
     return told
+
+
+def parameters(target: Any) -> list[list[Any]] | None:
+    """Name, kind and whether it must be given, of each parameter; None where that cannot be seen."""
+    signature = _signature(target)
+    if signature is None:
+        return None
+    found = signature.parameters.values()
+    return [[each.name, each.kind.name, each.default is inspect.Parameter.empty] for each in found]
 
 
 def _signature(target: Any) -> inspect.Signature | None:
@@ -131,16 +139,16 @@ def _uses(target: Any) -> list[str]:
 
 
 @contextlib.contextmanager
-def mode(framework: str, plan: dict[str, Any]) -> Iterator[None]:
-    """Calls of torch keep no gradients unless the plan asks for them; `seed` starts random numbers anew."""
+def mode(plan: dict[str, Any]) -> Iterator[None]:
+    """Torch keeps no track for gradients where the plan says so; `seed` starts random numbers anew."""
     if (seed := plan.get("seed")) is not None:
         _seeded(seed)
-    if framework != "torch":
+    if plan["framework"] != "torch":
         yield
         return
     import torch  # pyright: ignore[reportMissingImports]
 
-    with torch.set_grad_enabled(bool(plan.get("gradients"))):
+    with torch.set_grad_enabled(plan.get("gradients", True)):
         yield
 
 

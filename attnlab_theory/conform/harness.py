@@ -12,11 +12,9 @@ import io
 import json
 import os
 import random
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,11 +34,7 @@ def _beside(name: str) -> Any:
     return found
 
 
-frameworks = _beside("frameworks")
-
-
-class Slow(BaseException):
-    """A call takes too long. Not an Exception, for a target may catch those."""
+frameworks, limits = _beside("frameworks"), _beside("limits")
 
 
 class Host:
@@ -57,10 +51,13 @@ class Host:
         self._kept: list[Any] = []
 
     def about(self) -> dict[str, Any]:
-        """What can be seen of the target without a call: its parameters and those of its methods, its mode."""
+        """What can be seen of the target without a call, as `frameworks.about` has it, and of its methods."""
         methods = {name: getattr(self._target, name, None) for name in METHODS}
-        told = frameworks.about(self._target, self._class is not None)
-        return told | {"methods": {name: _parameters(found) for name, found in methods.items() if callable(found)}}
+        return {
+            **frameworks.about(self._target),
+            "class": self._class is not None,
+            "methods": {name: frameworks.parameters(x) for name, x in methods.items() if callable(x)},
+        }
 
     def call(self, plan: dict[str, Any], arrays: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
         """Make one call.
@@ -70,10 +67,11 @@ class Host:
                 Also, where there are any: `method`, `keep`, the places of what is kept for later calls, and
                 `places` and `kept`, which hand it over by place and by name. `object` is the number of the object
                 of a class. `part` names where the output is found in an object that is returned. `reads` is false
-                if no numbers are expected. `gradients` has torch keep what it needs for them, `seed` starts random
-                numbers anew, and `shared` hands over q in every place. With `cotangent` the last array is one, and
-                the gradients come back in place of the output, end to end. `random` names sources of randomness,
-                each with its style and a seed.
+                if no numbers are expected, and `gradients` if torch need not keep track of them; `tracked` wants
+                those of the arrays. With `cotangent` the last array is one, and the gradients come back in place
+                of the output, end to end. `seed` starts random numbers anew, `shared` hands over q in every
+                place, and `times` makes the call again, and compares. `random` names sources of randomness, each
+                with its style and a seed.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -82,7 +80,7 @@ class Host:
         plan = plan | {"plain": plan["plain"] | _generators(plan.get("random", {}))}
         given = [_strided(x) if plan["strided"] else x for x in arrays]
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
-        if plan.get("gradients"):
+        if plan.get("tracked"):
             handed = [frameworks.tracked(x) for x in handed]
         cotangent = handed.pop() if plan.get("cotangent") else None
         # Of what was handed over: jax makes float32 of float64.
@@ -103,18 +101,23 @@ class Host:
         returned: list[np.ndarray] = []
         printed = io.StringIO()
         try:
-            with _silenced(printed), _in_time(plan["seconds"]), frameworks.mode(plan["framework"], plan):
+            with limits.silenced(printed), limits.in_time(plan["seconds"]), frameworks.mode(plan):
                 if cotangent is None:
                     came = called(handed)
                 else:
                     came = frameworks.pulled_back(plan["framework"], called, handed, cotangent, _back)
+                for number in range(1, plan.get("times", 1)):
+                    again, first = (_read(each)[0][0] for each in (called(handed), came))
+                    if not np.array_equal(again, first, equal_nan=True):
+                        told["differs"] = number + 1
+                        break
             for place in plan.get("keep", ()):
                 told["kept"].append(len(self._kept))
                 self._kept.append(_part(came, place))
             if plan.get("reads", True):
                 returned, told["kind"], told["several"] = _read(_named_part(came, plan.get("part", ())))
                 told["shape"] = list(returned[0].shape)
-        except Slow:
+        except limits.Slow:
             told["trouble"] = f"took longer than {plan['seconds']:g} s"
         except SystemExit as error:
             told["trouble"] = f"called exit({error.code!r:.20})"
@@ -210,7 +213,7 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         report["given"] = len(returned)
     else:
         try:
-            with _silenced(io.StringIO()):
+            with limits.silenced(io.StringIO()):
                 _hosts.append(Host(load(**request["load"])))
             report = _hosts[0].about()
         except BaseException as error:
@@ -241,16 +244,6 @@ def _back(x: Any) -> np.ndarray:
         x = x.detach().cpu()
         return x.float().numpy() if "bfloat16" in str(x.dtype) else x.numpy()
     return np.asarray(x)
-
-
-def _parameters(function: Any) -> list[list[Any]] | None:
-    """Name, kind and whether it must be given, of each parameter; None where that cannot be seen."""
-    with contextlib.suppress(TypeError, ValueError):
-        return [
-            [each.name, each.kind.name, each.default is inspect.Parameter.empty]
-            for each in inspect.signature(function).parameters.values()
-        ]
-    return None
 
 
 def _part(came: Any, place: int | str) -> Any:
@@ -310,40 +303,13 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.array_equal(one.astype(np.float64), other.astype(np.float64), equal_nan=True))
 
 
-@contextlib.contextmanager
-def _silenced(into: io.StringIO) -> Iterator[None]:
-    with contextlib.redirect_stdout(into), contextlib.redirect_stderr(into), np.errstate(all="ignore"):
-        import warnings
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-
-
-@contextlib.contextmanager
-def _in_time(seconds: float) -> Iterator[None]:
-    """Interrupt what takes longer; 0 is no limit."""
-    if not seconds or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise Slow
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def _explained(error: BaseException) -> str:
     """An exception in one line, with the last place outside of this file."""
     if isinstance(error, frameworks.Unfit):
         return str(error)
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
+    own = os.path.dirname(__file__)
+    frames = traceback.extract_tb(error.__traceback__)
+    frames = [each for each in frames if os.path.dirname(each.filename) != own]
     frames = [each for each in frames if "importlib" not in each.filename]
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
     said = "" if isinstance(error, SystemExit) else _line(str(error), 160)

@@ -48,6 +48,7 @@ def as_json(suite: Suite, rows: Sequence[Row], target: str, kind: str, code: int
         "notes": suite.notes(),
         "identities": [
             {"name": r.name, "verdict": r.verdict, "line": r.line, "tried": r.tried, "tolerances": plain(r.ratio)}
+            | ({} if r.rule is None else {"flash_attention_rule": plain(r.rule)})
             for r in rows
         ],
         "largest_error_of_a_right_answer": suite.largest,

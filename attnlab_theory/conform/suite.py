@@ -29,6 +29,8 @@ class Row:
     """The largest error over its tolerance."""
     counterexample: Any = None
     """Whatever the suite needs to print it."""
+    rule: float | None = None
+    """The largest error over what flash-attention's rule allows: twice that of a plain half-precision path."""
 
 
 class Said(NamedTuple):
@@ -98,6 +100,14 @@ class Suite(abc.ABC):
                 yield Row(name=name, verdict="not judged", line=f"{HUNG} calls before it hung", tried=0)
             elif (row := self.row(name)) is not None:
                 yield row
+
+    def against(self, caller: "Caller") -> None:
+        """Compare with another function that promises the same.
+
+        Raises:
+            ValueError: if this suite compares nothing.
+        """
+        raise ValueError(f"--against compares no two targets as {self.name}; {caller.name} can be judged by itself")
 
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""

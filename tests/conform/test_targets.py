@@ -8,6 +8,7 @@ import xml.etree.ElementTree as xml
 import pytest
 
 from attnlab_theory.cli import main
+from attnlab_theory.grader import fences
 
 TARGETS = """
 import os, sys, time
@@ -217,6 +218,13 @@ def test_a_numpy_target_is_judged_without_jax(at):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_fence_that_is_missing_is_a_note(capsys, at, monkeypatch):
+    assert not any("fence 'memory'" in note for note in judged(capsys, at, "one_head")[1]["notes"])
+    monkeypatch.setattr(fences, "MEANS", fences.MEANS - {"polling", "group"})
+    notes = judged(capsys, at, "one_head")[1]["notes"]
+    assert any("no fence 'memory': it can fill the memory" in note for note in notes)
 
 
 def test_junit_has_a_case_for_each_row_and_a_failure_for_each_that_fails(capsys, at, tmp_path):

@@ -27,6 +27,8 @@ class Answer(NamedTuple):
     """The names of inputs that are no longer what they were."""
     several: bool = False
     """Whether the output was the first of several."""
+    differs: int = 0
+    """The first of several calls in a row that gave other bits; 0 if none did."""
 
 
 def ask(
@@ -48,7 +50,7 @@ def ask(
     given = arrays(case) if given is None else given
     plain, named = way.plan(case)
     plan = {"framework": way.framework, "kind": case.kind, "strided": case.strided, "names": named, "plain": plain}
-    plan |= more or {}
+    plan |= {"gradients": False, **(more or {})}
     report, came = caller.call(plan, way.handed(given, case))
     if report["trouble"]:
         return Answer(trouble=report["trouble"])
@@ -69,6 +71,7 @@ def ask(
         printed=report["printed"],
         changed=changed,
         several=report["several"],
+        differs=report.get("differs", 0),
     )
 
 

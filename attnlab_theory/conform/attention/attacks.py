@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
+from attnlab_theory.conform.attention.layouts import has_batch
 from attnlab_theory.conform.kinds import Kind
 
 FEW = 3
@@ -49,6 +50,16 @@ def _masks(*names: str, by_head: bool) -> Callable[[Kind, Conventions], list[Cas
     ]
 
 
+def _padded(kind: Kind, way: Conventions) -> list[Case]:
+    """By each means that the target has, also with more keys than queries, as in a cache."""
+    means: list[dict[str, Any]] = [{"mask": f"element {end}"} for end in ("end", "start") if way.by_element]
+    means += [{"padding": True}] if "padding" in way.names else []
+    means += [{"lengths": True}] if "lengths" in way.names else []
+    return [
+        Case(batch=3, queries=t, keys=s, **each) for each in means for t, s in ((8, 8), (3, 9), (1, 17), (33, 33))
+    ]
+
+
 def _hidden(garbage: str) -> Callable[[Kind, Conventions], list[Case]]:
     return lambda kind, way: [
         Case(mask="padded end", garbage=garbage, within=within, queries=6, keys=6) for within in "kv" if way.mask
@@ -78,6 +89,9 @@ def _features(kind: Kind, way: Conventions) -> dict[str, dict[str, Any]]:
         found |= {"mask": {"mask": "random"}, "padding": {"mask": "padded end"}}
     if way.by_head:
         found["mask by head"] = {"mask": "random", "by_head": True}
+    for role in ("padding", "lengths"):
+        if role in way.names and has_batch(way.layout):
+            found[role] = {role: True}
     if "scale" in way.names:
         found["scale"] = {"scale": 0.3}
     if "softcap" in way.names:
@@ -135,6 +149,7 @@ ATTACKS: Mapping[str, Attack] = {
     "scale": Attack("a scale that is given is used", _scales),
     "masks": Attack("masks of all keys, random, one key left", _masks("all", "random", "one", by_head=False)),
     "padding": Attack("padding at either end", _masks("padded end", "padded start", by_head=False)),
+    "padding by element": Attack("each batch element has a padding of its own", _padded),
     "masks by head": Attack("each head has a mask of its own", _masks("random", "one", by_head=True)),
     "hidden numbers": Attack("7e4 in hidden keys and values changes nothing", _hidden("huge")),
     "non-contiguous": Attack(
@@ -167,6 +182,8 @@ def cases_of(name: str, kind: Kind, way: Conventions) -> list[Case]:
             continue
         # numpy has no bfloat16, and jax as it comes has no float64.
         if (case.kind, way.framework) in (("bfloat16", "numpy"), ("float64", "jax")):
+            continue
+        if (case.padding or case.lengths or case.mask.startswith("element")) and not has_batch(way.layout):
             continue
         if case.bias and case.mask != "none" and "bias" not in way.names:
             continue

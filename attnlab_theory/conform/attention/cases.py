@@ -33,6 +33,8 @@ MASKS: Mapping[str, str] = {
     "one": "mask = np.zeros({m}, bool) | (np.arange({s}) == np.arange({t})[:, None] % {s})",
     "padded end": "mask = np.zeros({m}, bool) | (np.arange({s}) < {s} - {s} // 3)",
     "padded start": "mask = np.zeros({m}, bool) | (np.arange({s}) >= {s} // 3)",
+    "element end": "mask = np.zeros({e}, bool) | (np.arange({s}) < {s} - {hides})",
+    "element start": "mask = np.zeros({e}, bool) | (np.arange({s}) >= {hides})",
     "blind": "mask = np.zeros({m}, bool) | (np.arange({t})[:, None] != {t} // 2)",
 }
 """How a mask is drawn; True keeps. A random one lets every token see itself, from either end."""
@@ -72,6 +74,10 @@ class Case:
     scale: float | None = None
     """Handed over; None leaves it to the target."""
     bias: bool = False
+    padding: bool = False
+    """Whether a mask of keys, [b s], hides the end of each batch element."""
+    lengths: bool = False
+    """Whether the number of keys that count is given for each batch element."""
     strided: bool = False
     """Whether the arrays are every second row of larger ones."""
     seed: int = 0
@@ -87,6 +93,10 @@ class Arrays(NamedTuple):
     """True keeps; [t s], or [b h t s] where each head has its own."""
     bias: np.ndarray | None
     """[h t s]."""
+    padding: np.ndarray | None = None
+    """[b s], True keeps."""
+    lengths: np.ndarray | None = None
+    """[b]."""
 
 
 def storage(kind: str) -> str:
@@ -101,6 +111,8 @@ def lines(case: Case) -> list[str]:
     words = {
         "t": t,
         "s": s,
+        "e": (case.batch, 1, t, s),
+        "hides": f"(np.arange({case.batch})[:, None, None, None] + 1) % 3 * {s // 4}",
         "m": (case.batch, case.heads, t, s) if case.by_head else (t, s),
         "tiny": {"float64": "1e-309", "float16": "1e-7"}.get(case.kind, "1e-40"),
         "loud": 20 if half else 100,
@@ -119,6 +131,9 @@ def lines(case: Case) -> list[str]:
         found.append(f"{case.within}[:, :, {s - s // 3}:] = {GARBAGE[case.garbage].format(**words)}")
     if case.mask != "none":
         found.append(MASKS[case.mask].format(**words))
+    count = f"{s} - (np.arange({case.batch}) + 1) % 3 * {s // 4}"
+    found += [f"padding = np.arange({s}) < ({count})[:, None]"] if case.padding else []
+    found += [f"lengths = {count}"] if case.lengths else []
     if case.bias:
         found.append(f"bias = r.standard_normal({(case.heads, t, s)})")
     named = "q, k, v, bias" if case.bias else "q, k, v"
@@ -132,7 +147,8 @@ def arrays(case: Case) -> Arrays:
         exec("\n".join(lines(case)), {"np": np}, names)
     mask, bias = names.get("mask"), names.get("bias")
     q, k, v = (rounded(names[name], case.kind) for name in "qkv")
-    return Arrays(q, k, v, mask, None if bias is None else rounded(bias, case.kind))
+    bias = None if bias is None else rounded(bias, case.kind)
+    return Arrays(q, k, v, mask, bias, names.get("padding"), names.get("lengths"))
 
 
 def rounded(x: np.ndarray, kind: str) -> np.ndarray:

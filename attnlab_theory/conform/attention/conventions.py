@@ -18,6 +18,11 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "window": ("window", "window_size", "sliding_window", "local_window_size"),
     "bias": ("bias", "attn_bias", "attention_bias", "score_bias"),
     "grouped": ("enable_gqa",),
+    "padding": ("key_padding_mask", "padding_mask", "src_key_padding_mask"),
+    "lengths": (
+        *("lengths", "seqlens", "seq_lens", "seq_lengths", "kv_lengths", "key_lengths", "kv_lens", "valid_lens"),
+        *("valid_lengths", "key_value_seq_lengths", "seqlens_k", "cache_seqlens", "nonpad_kv_seqlen"),
+    ),
 }
 """What parameters are for, by their names."""
 
@@ -48,6 +53,10 @@ class Conventions:
     """One of `MASKS`; empty where it takes none."""
     by_head: bool = False
     """Whether a mask for each head is taken."""
+    by_element: bool = False
+    """Whether a mask for each batch element is taken, [b 1 t s]."""
+    padding: str = ""
+    """What a mask of keys means: bool-keep or bool-drop."""
     causal: str = "never"
     """never, always, or `asked`: by a flag."""
     alignment: str = "end"
@@ -93,6 +102,7 @@ class Conventions:
         flags |= {"grouped": True} if "grouped" in self.names and case.groups != case.heads else {}
         arrays = [self.names["mask"]] if case.mask != "none" else []
         arrays += [self.names.get("bias", self.names.get("mask", "bias"))] if case.bias else []
+        arrays += [self.names[role] for role in ("padding", "lengths") if getattr(case, role)]
         return {**self.always, **{self.names[role]: x for role, x in flags.items()}}, arrays
 
     def handed(self, given: Arrays, case: Case) -> list[np.ndarray]:
@@ -102,6 +112,9 @@ class Conventions:
             found.append(self.said(given.mask, given.q.dtype))
         if given.bias is not None:
             found.append(laid_out(given.bias[None], "htd" if "h" in self.layout else "td"))
+        if given.padding is not None:
+            found.append(~given.padding if self.padding == "bool-drop" else given.padding)
+        found += [] if given.lengths is None else [given.lengths]
         return [np.ascontiguousarray(x) for x in found]
 
     def said(self, mask: np.ndarray, kind: np.dtype) -> np.ndarray:
@@ -132,7 +145,12 @@ class Conventions:
         """What a case asks, exactly."""
         k, v = (shared(x, case.heads, interleaved=self.interleaved) for x in (given.k, given.v))
         cap = case.softcap if case.softcap is not None else self.fixed_softcap
-        return Problem(given.q, k, v, self.factor(case), self.visible(case, given.mask), given.bias, cap)
+        visible = self.visible(case, given.mask)
+        if given.padding is not None:
+            visible = visible & given.padding[:, None, None]
+        if given.lengths is not None:
+            visible = visible & (np.arange(case.keys) < given.lengths[:, None, None, None])
+        return Problem(given.q, k, v, self.factor(case), visible, given.bias, cap)
 
 
 def within(meaning: str, width: int, queries: int, keys: int, shift: int) -> np.ndarray:

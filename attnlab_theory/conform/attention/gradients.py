@@ -65,7 +65,7 @@ def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pu
     plain, named = way.plan(case)
     handed = way.handed(given, case)
     plan = {"framework": way.framework, "kind": case.kind, "strided": case.strided, "names": named, "plain": plain}
-    plan |= {"gradients": True, "cotangent": True}
+    plan |= {"tracked": True, "cotangent": True}
     judge.calls += 1
     report, came = judge.caller.call(
         plan, [*handed, np.ascontiguousarray(laid_out(cotangent, way.layout)).astype(given.q.dtype)]

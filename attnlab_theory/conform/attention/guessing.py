@@ -11,6 +11,7 @@ from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import AT_REST, MASKS, SCALES, WINDOWS, Conventions, roles, within
 from attnlab_theory.conform.attention.fitting import fitted
+from attnlab_theory.conform.attention.padding import padded
 from attnlab_theory.conform.attention.probe import Seen, probed
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.refusals import projects, refuse_unsettled
@@ -57,7 +58,8 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     refuse_unsettled(caller, kind, profile.way, about)
     profile = _windowed(caller, kind, declared, _causal(caller, kind, declared, profile))
     profile = _scaled(caller, kind, declared, _masked(caller, kind, declared, profile))
-    return profile
+    way, lines = padded(caller, kind, profile.way, profile.failures)
+    return Profile(way, [*profile.lines, *lines], profile.failures)
 
 
 def _laid_out(

@@ -8,9 +8,12 @@ import numpy as np
 from attnlab_theory.conform.attention.asking import Answer, ask
 from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.halves import share
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser, tolerance
 from attnlab_theory.conform.callers import Caller
+
+HALVES = ("float16", "bfloat16")
 
 
 class Outcome(NamedTuple):
@@ -27,6 +30,8 @@ class Outcome(NamedTuple):
     """Where the largest error is, [b h t e]."""
     right: float = 0.0
     """What stands there in the right answer."""
+    rule: float | None = None
+    """The error over what flash-attention's rule allows, in half precision."""
 
     @property
     def fails(self) -> bool:
@@ -84,6 +89,7 @@ class Judge:
         exact = attend(problem)
         bound = tolerance(problem, exact, kind or self.type_of(case, answer), self.accumulate)
         sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), exact.output.shape)
+        rule = share(problem, exact, answer.output, case.kind) if case.kind in HALVES else None
         ratio, place = _largest(answer.output, exact.output, bound.output, sees & np.isfinite(exact.output))
         judged = bool((sees & ~bound.loose).any()) or not sees.any()
         if ratio > 1:
@@ -94,6 +100,7 @@ class Judge:
                 answer,
                 place,
                 float(exact.output[place]),
+                rule,
             )
         if answer.weights is not None:
             rows = np.broadcast_to(problem.visible.any(-1, keepdims=True), exact.weights.shape)
@@ -103,7 +110,7 @@ class Judge:
                 return Outcome(of_weights, f"weights: {said}", True, answer, where, float(exact.weights[where]))
         if judged:
             self.largest = max(self.largest, ratio)
-        return Outcome(ratio, "", judged, answer)
+        return Outcome(ratio, "", judged, answer, rule=rule)
 
 
 def _largest(

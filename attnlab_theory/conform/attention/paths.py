@@ -26,7 +26,9 @@ class Difference(NamedTuple):
     """What each gives in rows that see nothing, where these differ."""
 
 
-def difference(judge: Judge, case: Case, one: Answer, other: Answer, given: Arrays | None = None) -> Difference:
+def difference(
+    judge: Judge, case: Case, one: Answer, other: Answer, given: Arrays | None = None, kind: str | None = None
+) -> Difference:
     """Compare two answers to one case.
 
     Args:
@@ -35,10 +37,11 @@ def difference(judge: Judge, case: Case, one: Answer, other: Answer, given: Arra
         one: an answer.
         other: another one.
         given: other arrays than those of the case.
+        kind: the type in which both may compute; by default that of the arrays.
     """
     problem = judge.way.problem(arrays(case) if given is None else given, case)
     exact = attend(problem)
-    bounds = [tolerance(problem, exact, judge.type_of(case, each)).output for each in (one, other)]
+    bounds = [tolerance(problem, exact, kind or judge.type_of(case, each)).output for each in (one, other)]
     sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), exact.output.shape)
     with np.errstate(invalid="ignore"):
         ratio = np.abs(one.output - other.output) / (bounds[0] + bounds[1])
@@ -73,7 +76,8 @@ def gradient_mode(judge: Judge, kind: Kind) -> Said:
         given = arrays(case)
         given = given._replace(k=given.q, v=given.q) if shared else given
         without, within = (
-            judge.ask(case, given, {"gradients": wanted, "shared": shared}) for wanted in (False, True)
+            judge.ask(case, given, {"gradients": wanted, "tracked": wanted, "shared": shared})
+            for wanted in (False, True)
         )
         tried += 1
         if without.trouble != within.trouble:

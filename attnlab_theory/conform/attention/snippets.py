@@ -25,7 +25,7 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
     given = arrays(case)
     numbers = sum(x.size for x in given if x is not None)
     if numbers <= LITERAL:
-        named = zip(("q", "k", "v", "mask", "bias"), given, strict=True)
+        named = zip(given._fields, given, strict=True)
         drawn = [f"{name} = np.array({x.tolist()}, '{x.dtype}')" for name, x in named if x is not None]
         drawn = [line.replace("nan", "np.nan").replace("inf", "np.inf") for line in drawn]
     else:
@@ -33,12 +33,17 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
     handed = [LAYOUTS[way.layout].format(x=x) for x in "qkv"]
     plain, names = way.plan(case)
     words = {"bool-drop": "~{x}", "additive": f"np.where({{x}}, 0, -np.inf).astype('{storage(case.kind)}')"}
-    for name, role in zip(names, ("mask", "bias") if case.mask != "none" else ("bias",), strict=False):
+    roles = ["mask"] * (case.mask != "none") + [
+        each for each in ("bias", "padding", "lengths") if getattr(case, each)
+    ]
+    for name, role in zip(names, roles, strict=True):
         spread = role == "bias" and "h" not in way.layout
         shown = "bias[0]" if spread else role
         if role == "mask":
-            shown = LAYOUTS[weights_layout(way.layout)].format(x="mask") if case.by_head else "mask"
+            whole = case.by_head or case.mask.startswith("element")
+            shown = LAYOUTS[weights_layout(way.layout)].format(x="mask") if whole else "mask"
             shown = words.get(way.mask, "{x}").format(x=shown)
+        shown = "~padding" if role == "padding" and way.padding == "bool-drop" else shown
         handed.append(f"{name}={shown}")
     handed = [_framed(x, way.framework, case.kind) for x in handed]
     inside = ", ".join([*handed, *(f"{name}={x!r}" for name, x in plain.items())])
@@ -62,5 +67,5 @@ def _framed(x: str, framework: str, kind: str) -> str:
         return x
     named = re.fullmatch(r"(\w+=)(.*)", x)
     name, value = named.groups() if named else ("", x)
-    is_numbers = not re.search(r"\bmask\b", value) or "astype" in value
+    is_numbers = not re.search(r"\b(mask|padding|lengths)\b", value) or "astype" in value
     return f"{name}torch.from_numpy({value})" + ".bfloat16()" * (kind == "bfloat16" and is_numbers)

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention import snippets
+from attnlab_theory.conform.attention.against import Rival
 from attnlab_theory.conform.attention.asking import call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.gradients import gradients
 from attnlab_theory.conform.attention.guessing import guessed
-from attnlab_theory.conform.attention.judging import Judge, Outcome
+from attnlab_theory.conform.attention.judging import HALVES, Judge, Outcome
 from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
 from attnlab_theory.conform.attention.paths import gradient_mode
 from attnlab_theory.conform.attention.shrinking import smallest
+from attnlab_theory.conform.attention.states import after_refusal, nothing_to_see, repetitions, two_objects
 from attnlab_theory.conform.suite import HUNG, Row, Suite, row_of
 
 if TYPE_CHECKING:
@@ -25,7 +27,19 @@ if TYPE_CHECKING:
 MOST_SHRUNK = 3
 """So many counterexamples are made small, whatever it costs."""
 
-LAWS: Mapping[str, Law] = {**BEFORE, "gradients": gradients, "gradient mode": gradient_mode, **AFTER}
+LAWS: Mapping[str, Law] = {
+    **BEFORE,
+    "repetitions": repetitions,
+    "gradients": gradients,
+    "gradient mode": gradient_mode,
+    "no tokens": nothing_to_see,
+    "after a refusal": after_refusal,
+    "two objects": two_objects,
+    **AFTER,
+}
+
+COMPARED = ("against", "differences")
+"""What is tried where there is another function to compare with."""
 
 COSTLY = ("pairs", "block edges")
 """Identities whose counterexamples stay as they are after the first few."""
@@ -44,16 +58,24 @@ class Found(NamedTuple):
 class AttentionSuite(Suite):
     """A function of queries, keys and values, and what it promises."""
 
-    IDENTITIES = tuple(dict.fromkeys((*BEFORE, *ATTACKS, *LAWS)))
+    IDENTITIES = tuple(dict.fromkeys((*BEFORE, *ATTACKS, *LAWS, *COMPARED)))
     CONVENTIONS = tuple(Conventions.__dataclass_fields__)
 
     def open(self) -> None:
         """Guess the conventions."""
         profile = guessed(self.caller, self.kind, self.declared)
-        self.profile, self.failures = profile.lines, profile.failures
+        self.profile, self.failures, self._guessed = [*profile.lines], profile.failures, profile
+        self._rival: Rival | None = None
         self.judge = Judge(self.caller, profile.way, self.accumulate)
         self._shrunk = 0
         self._counterexamples: dict[Case, str] = {}
+
+    def against(self, caller: "Caller") -> None:
+        """Compare with another function; what is declared of numbers holds for both."""
+        own = {name: x for name, x in self.declared.items() if name not in ("layout", "mask", "framework")}
+        other = guessed(caller, self.kind, own)
+        self._rival = Rival(self.judge, self.kind, self._guessed, Judge(caller, other.way, self.accumulate), other)
+        self.profile.append(("against", caller.name))
 
     def row(self, name: str) -> Row | None:
         """Try one identity."""
@@ -65,6 +87,10 @@ class AttentionSuite(Suite):
         contradiction = [line for identity, line in self.failures if identity == name]
         if contradiction:
             return Row(name=name, verdict="fails", line=contradiction[0], tried=1)
+        if name in COMPARED:
+            if self._rival is None:
+                return None
+            return row_of(name, self._rival.compare() if name == "against" else self._rival.differences())
         if (law := LAWS.get(name)) is not None:
             said = law(self.judge, self.kind)
             self.note(said.line)
@@ -76,7 +102,7 @@ class AttentionSuite(Suite):
         if not cases:
             return None
         found: list[tuple[Case, Outcome]] = []
-        worst, loose = 0.0, 0
+        worst, loose, rules = 0.0, 0, [0.0]
         for case in cases:
             outcome = self.judge.judge(case)
             if outcome.fails and case.kind == "float64" != name and not outcome.answer.trouble:
@@ -84,18 +110,22 @@ class AttentionSuite(Suite):
                 outcome = self.judge.judge(case, "float32")
             worst = max(worst, outcome.ratio)
             loose += not outcome.judged
+            rules.append(outcome.rule or 0.0)
             if outcome.fails:
                 found.append((case, outcome))
                 self.note(outcome.why)
                 if self._hung >= HUNG:
                     break
+        rule = max(rules) if name in HALVES else None
         if not found:
             if loose == len(cases):
                 line = "tolerances exceed the range of the values"
                 return Row(name=name, verdict="not judged", line=line, tried=len(cases))
             line = f"largest error {worst:.2g} of its tolerance" + (f"; {loose} not judged" if loose else "")
-            return Row(name=name, verdict="holds", line=line, tried=len(cases), ratio=worst)
-        return self._convention(name, cases, found) or self._failed(name, len(cases), found)
+            line += "" if rule is None else f"; {rule:.2g} of what flash-attention's rule allows"
+            return Row(name=name, verdict="holds", line=line, tried=len(cases), ratio=worst, rule=rule)
+        row = self._convention(name, cases, found) or self._failed(name, len(cases), found)
+        return dataclasses.replace(row, rule=rule)
 
     def _convention(self, name: str, cases: list[Case], found: list[tuple[Case, Outcome]]) -> Row | None:
         """What is told rather than failed: a type that is refused, and float64 that is float32 inside."""
@@ -139,5 +169,5 @@ class AttentionSuite(Suite):
             return []
         least = min(found, key=lambda each: sum(x.size for x in arrays(each.case) if x is not None))
         about = self.caller.about()
-        call = "{}" + "()" * bool(about.get("made")) + ".eval()" * bool(about.get("made") and about.get("mode"))
+        call = "{}" + "()" * bool(about.get("class")) + ".eval()" * bool(about.get("class") and about.get("mode"))
         return snippets.snippet(place, self.judge.way, *least, call)

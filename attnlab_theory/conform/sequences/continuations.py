@@ -159,7 +159,7 @@ def elements(suite: CacheSuite) -> Said:
 
 def objects(suite: CacheSuite) -> Said:
     """Two objects of a class, fed in turn, have caches of their own."""
-    if not suite.about["made"]:
+    if not suite.about["class"]:
         return NOTHING
     x = suite.draw(2, 6, 10)
     states = []

@@ -165,7 +165,7 @@ def repeated(suite: LayerSuite) -> Said:
 
 def objects(suite: LayerSuite) -> Said:
     """Two objects of a class do not know of each other."""
-    if not suite.about["made"]:
+    if not suite.about["class"]:
         return NOTHING
     x = suite.handed(numbers(suite.batch(2), 5, suite.width, "float32", 9))
     calls = [suite.ask(x, plain=suite.plain, number=i) for i in (0, 1, 0, 1)]

@@ -94,7 +94,7 @@ class SequenceSuite(LawSuite):
         Raises:
             ValueError: then nothing can be said of it.
         """
-        if self.about["mode"] == "training" and not same(one, other):
+        if self.about["training"] and not same(one, other):
             raise ValueError(
                 f"{self.caller.name} is a module in training mode, and two equal calls differ: "
                 "hand over module.eval()"
@@ -120,7 +120,7 @@ class SequenceSuite(LawSuite):
     def notes(self) -> list[str]:
         """What was printed, and the mode of a module."""
         found = [f"prints while it is called: {self.printed!r}"] if self.printed else []
-        if self.about["mode"] == "training":
+        if self.about["training"]:
             found.append("it is a module in training mode; hand over module.eval() to judge the other")
         return found
 
@@ -134,7 +134,7 @@ class SequenceSuite(LawSuite):
             f"sys.path.insert(0, {place.folder!r})",
             f"from {place.module} import {place.names.partition('.')[0]}",
         ]
-        make = [f"target = {place.names}" + "()" * bool(self.about["made"])]
+        make = [f"target = {place.names}" + "()" * bool(self.about["class"])]
         return [*begin, *make, *min(found, key=len)]
 
 

@@ -1,0 +1,72 @@
+"""What each batch element hides: by a mask [b 1 t s], by a mask of keys [b s], or by a number of keys [b]."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.conform.attention.asking import ask
+from attnlab_theory.conform.attention.cases import Case, arrays
+from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.fitting import fitted
+from attnlab_theory.conform.attention.layouts import has_batch
+from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.kinds import Kind
+
+FIELDS = {"padding": {"padding": True}, "lengths": {"lengths": True}}
+
+
+def padded(
+    caller: Caller, kind: Kind, way: Conventions, failures: list[tuple[str, str]]
+) -> tuple[Conventions, list[tuple[str, str]]]:
+    """Find out what of that a target takes, and what its mask of keys means.
+
+    Args:
+        caller: of the target.
+        kind: what it promises.
+        way: to call it, but for this.
+        failures: what no meaning explains is added here.
+
+    Returns:
+        The way, and lines of the profile.
+    """
+    lines: list[tuple[str, str]] = []
+    if not has_batch(way.layout):
+        return way, lines
+    if way.mask:
+        taken = _follows(caller, kind, way, {"mask": "element end"})
+        way = dataclasses.replace(way, by_element=not taken or not taken.startswith("refused"))
+    for role, more in FIELDS.items():
+        if role not in way.names:
+            continue
+        name, said = way.names[role], ""
+        for meaning in ("bool-drop", "bool-keep") if role == "padding" else ("",):
+            trial = dataclasses.replace(way, padding=meaning or way.padding)
+            found = _follows(caller, kind, trial, more)
+            if not found:
+                way = trial
+                words = {"bool-drop": "True hides", "bool-keep": "True keeps", "": "keys that count"}
+                lines.append((name, words[meaning] + " (guessed)"))
+                break
+            said = found
+        else:
+            names = {each: x for each, x in way.names.items() if each != role}
+            way = dataclasses.replace(way, names=names)
+            if kind.causal or kind.wants == "window":
+                lines.append((name, f"not judged beside a hidden future: {said}"))
+            else:
+                failures.append(("padding by element", f"{name}: {said}"))
+    return way, lines
+
+
+def _follows(caller: Caller, kind: Kind, way: Conventions, more: Mapping[str, Any]) -> str:
+    """Empty if the answer is about right; else what came back."""
+    case = fitted(dataclasses.replace(Case(batch=3, queries=8, keys=8), **more), kind, way)
+    answer = ask(caller, way, case)
+    if answer.trouble:
+        return f"refused: {answer.trouble}"
+    right = attend(way.problem(arrays(case), case)).output
+    near = np.isclose(answer.output, right, atol=1e-2, equal_nan=True) | np.isnan(right)
+    return "" if near.all() else "weights do not follow it"

@@ -1,0 +1,75 @@
+"""What stays of a call, and calls of nothing: many in a row, one that is refused, a second object."""
+
+import dataclasses
+
+import numpy as np
+
+from attnlab_theory.conform.attention.asking import Answer
+from attnlab_theory.conform.attention.cases import Case, arrays
+from attnlab_theory.conform.attention.fitting import fitted
+from attnlab_theory.conform.attention.judging import Judge
+from attnlab_theory.conform.attention.paths import outcome
+from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.suite import NOTHING, Said
+
+TIMES = 250
+"""So often one call is made in a row, as flash-attention's tests do."""
+
+
+def repetitions(judge: Judge, kind: Kind) -> Said:
+    """The same call gives the same bits, 250 times in a row."""
+    if judge.way.framework == "jax":
+        return NOTHING
+    case = fitted(Case(queries=17, keys=17, seed=9), kind, judge.way)
+    answer = judge.ask(case, more={"times": TIMES})
+    if answer.trouble:
+        return Said("fails", answer.trouble, counterexample=case)
+    if answer.differs:
+        return Said("fails", f"call {answer.differs} of {TIMES} gives other bits than the first", TIMES)
+    return Said("holds", "the same bits each time", TIMES)
+
+
+def after_refusal(judge: Judge, kind: Kind) -> Said:
+    """Nothing stays of a call that is refused: keys of another width than queries, then good calls."""
+    case, longer = (fitted(Case(queries=n, keys=n, seed=13), kind, judge.way) for n in (5, 9))
+    first, given = judge.ask(case), arrays(longer)
+    refused = judge.ask(longer, given._replace(k=np.concatenate([given.k, given.k], -1)))
+    again = judge.ask(case)
+    if not _alike(first, again):
+        return Said("fails", "another answer after a call that was refused", counterexample=case)
+    outcome = judge.judge(longer)
+    if outcome.fails:
+        return Said("fails", f"after a call that was refused: {outcome.why}", counterexample=longer)
+    return Said("holds", "keys of another width are " + ("refused" if refused.trouble else "answered"), 2)
+
+
+def two_objects(judge: Judge, kind: Kind) -> Said:
+    """Two objects of a class answer alike, and none is moved by calls of the other."""
+    if not judge.caller.about().get("class"):
+        return NOTHING
+    case = fitted(Case(queries=5, keys=5, seed=17), kind, judge.way)
+    first = judge.ask(case)
+    judge.ask(fitted(Case(queries=9, keys=9, width=7, seed=18), kind, judge.way), more={"object": 1})
+    if not _alike(first, judge.ask(case)):
+        return Said("fails", "another answer after a call of a second object of the class", counterexample=case)
+    if not _alike(first, judge.ask(case, more={"object": 1})):
+        return Said("fails", "a second object of the class gives another answer", counterexample=case)
+    return Said("holds", "two objects of the class", 2)
+
+
+def nothing_to_see(judge: Judge, kind: Kind) -> Said:
+    """No queries, and no keys: told, for nothing is right there."""
+    told = []
+    for name, sizes in (("no queries", {"queries": 0, "keys": 4}), ("no keys", {"queries": 4, "keys": 0})):
+        answer = judge.ask(dataclasses.replace(fitted(Case(batch=1), kind, judge.way), **sizes))
+        if answer.trouble:
+            told.append(f"{name}: refused: {answer.trouble}")
+        elif not answer.output.size:
+            told.append(f"{name}: an empty output")
+        else:
+            told.append(f"{name}: {outcome(answer.output)}")
+    return Said("convention", "; ".join(told), 2)
+
+
+def _alike(one: Answer, other: Answer) -> bool:
+    return one.trouble == other.trouble and np.array_equal(one.output, other.output, equal_nan=True)

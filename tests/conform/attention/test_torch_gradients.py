@@ -1,0 +1,121 @@
+"""Gradients of torch: right ones hold at every type, and what only a gradient shows fails there alone."""
+
+import pytest
+
+from attnlab_theory.conform.attention.cases import Case
+from attnlab_theory.conform.attention.gradients import judged
+from attnlab_theory.conform.attention.suite import AttentionSuite
+from attnlab_theory.conform.callers import Direct
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+SEEDS = range(20)
+
+
+def gradients_of(target, kind="softmax", **declared):
+    return AttentionSuite(Direct(target), kind, declared).row("gradients")
+
+
+def torch_targets():
+    """Right code, written in three ways, and bugs that only a gradient shows."""
+
+    def right(q, k, v, mask=None, scale=None):
+        scores = q @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+        scores = scores if mask is None else scores.masked_fill(~mask, float("-inf"))
+        return scores.softmax(-1) @ v
+
+    def with_maximum(q, k, v, mask=None):
+        """The maximum is differentiated, too."""
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        scores = scores if mask is None else scores.masked_fill(~mask, float("-inf"))
+        raised = (scores - scores.amax(-1, keepdim=True)).exp()
+        return raised @ v / raised.sum(-1, keepdim=True)
+
+    def log_sum_exp(q, k, v):
+        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+        return (scores - scores.logsumexp(-1, keepdim=True)).exp() @ v
+
+    def capped(q, k, v, softcap):
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        return (softcap * (scores / softcap).tanh()).softmax(-1) @ v
+
+    class Backward(torch.autograd.Function):
+        """By hand, as kernels have it."""
+
+        @staticmethod
+        def forward(ctx, q, k, v, bug):
+            w = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1)
+            ctx.save_for_backward(q, k, v, w)
+            ctx.bug = bug
+            return w @ v
+
+        @staticmethod
+        def backward(ctx, c):
+            q, k, v, w = ctx.saved_tensors
+            of_weights = c @ v.transpose(-1, -2)
+            mean = (w * of_weights).sum(-1, keepdim=True)
+            ds = w * (of_weights - mean * (ctx.bug != "no mean"))
+            ds = ds * (1 if ctx.bug == "no scale" else q.shape[-1] ** -0.5)
+            if ctx.bug == "blocks of 16" and k.shape[-2] > 16:
+                ds = torch.cat([ds[..., :16], 0 * ds[..., 16:]], -1)
+            dk = ds.transpose(-1, -2) @ q
+            if ctx.bug == "dense cotangent":
+                c = c if c.is_contiguous() else torch.zeros_like(c)
+            return ds @ k, dk, w.transpose(-1, -2) @ c, None
+
+    def by_hand(bug):
+        return lambda q, k, v: Backward.apply(q, k, v, bug)
+
+    def biased(q, k, v, bias):
+        return (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5 + bias.detach()).softmax(-1) @ v
+
+    def straight_through(q, k, v, softcap):
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        return (scores + (softcap * (scores / softcap).tanh() - scores).detach()).softmax(-1) @ v
+
+    def hidden_values(q, k, v, mask=None):
+        """What is hidden gets a gradient as if it were seen."""
+        out = right(q, k, v, mask)
+        return out if mask is None else out + 1e-3 * (right(q, k, v) - right(q, k, v).detach())
+
+    right_ones = {"right": right, "with maximum": with_maximum, "log-sum-exp": log_sum_exp, "by hand": by_hand("")}
+    bugs = {name: by_hand(name) for name in ("no mean", "no scale", "blocks of 16", "dense cotangent")}
+    bugs |= {"hidden values": hidden_values, "bias detached": biased, "cap passed over": straight_through}
+    return right_ones, {"capped": capped}, bugs
+
+
+KINDS = {"bias detached": "bias", "cap passed over": "softcap", "capped": "softcap"}
+
+
+@pytest.mark.parametrize("name", ["right", "with maximum", "log-sum-exp", "by hand", "capped"])
+def test_right_gradients_of_torch_hold_however_they_are_had(name):
+    right, capped, _ = torch_targets()
+    row = gradients_of({**right, **capped}[name], KINDS.get(name, "softmax"), framework="torch")
+    assert row.verdict == "holds", row.line
+
+
+@pytest.mark.parametrize(
+    "bug",
+    ["no mean", "no scale", "blocks of 16", "dense cotangent", "hidden values", "bias detached", "cap passed over"],
+)
+def test_a_bug_that_only_gradients_show_fails_there_alone(bug):
+    suite = AttentionSuite(
+        Direct(torch_targets()[2][bug]), KINDS.get(bug, "softmax"), {"framework": "torch", "layout": "bhtd"}
+    )
+    assert {row.name for row in suite.rows() if row.verdict == "fails"} == {"gradients"}
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16"])
+def test_right_gradients_of_20_seeds_are_within_their_tolerance(kind):
+    right, _, _ = torch_targets()
+    worst = 0.0
+    for name in ("right", "with maximum", "log-sum-exp", "by hand"):
+        judge = AttentionSuite(Direct(right[name]), "softmax", {"framework": "torch", "layout": "bhtd"}).judge
+        for seed in SEEDS:
+            t, s = ((5, 5), (3, 17), (9, 2), (17, 17))[seed % 4]
+            values = ("plain", "ties", "dominant", "zeros")[seed // 4 % 4]
+            found = judged(judge, Case(queries=t, keys=s, kind=kind, seed=seed, values=values))
+            assert (found.verdict, found.line) == ("holds", "")
+            worst = max(worst, found.ratio)
+    print(f"{kind}: the largest error is {worst:.3g} of its tolerance")
+    assert worst > 1e-3
