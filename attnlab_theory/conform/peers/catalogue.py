@@ -36,15 +36,33 @@ class Entry:
     snippets: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Files of `snippets` that show a failure, where the counterexample of the suite is not enough."""
 
+    file: str = ""
+    """The adapter; by default the file of `adapters` that is called as the library."""
+    same_as: str = ""
+    """Another entry point that is another path through the same object: the two must agree."""
+
     @property
     def adapter(self) -> Path:
         """The file whose functions are called."""
-        return HERE / "adapters" / f"{self.library.replace('-', '_')}.py"
+        return HERE / "adapters" / (self.file or f"{self.library.replace('-', '_')}.py")
 
 
 def said(table: Mapping[str, str], kind: str, identity: str) -> str:
     """What a table with keys KIND/IDENTITY says of a row; empty if nothing."""
     return table.get(f"{kind}/{identity}", table.get(f"*/{identity}", ""))
+
+
+def entries_of(name: str | None) -> tuple[Entry, ...]:
+    """The entry points of a library, or that of a name; all if none is named.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    found = tuple(e for e in ENTRIES if name in (None, e.name, e.library))
+    if not found:
+        libraries = ", ".join(dict.fromkeys(e.library for e in ENTRIES))
+        raise ValueError(f"the board has no {name!r:.60}; it has {libraries}")
+    return found
 
 
 TORCH: Mapping[str, Any] = {"framework": "torch", "layout": "bhtd"}

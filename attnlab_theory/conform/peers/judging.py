@@ -1,21 +1,30 @@
 """The judgement of one entry point: every kind that it promises, as plain values for a JSON file."""
 
+import dataclasses
 import hashlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab_theory.conform.peers.catalogue import Entry, said
+from attnlab_theory.conform.peers.catalogue import HERE, Entry, said
 from attnlab_theory.conform.peers.process import Peer, Process
 from attnlab_theory.conform.peers.snippets import automatic, shown, written
 from attnlab_theory.conform.report import as_json
 from attnlab_theory.conform.suite import Row, suite_class
 
+CALLED = "called"
+"""The identity of a target that answers no trial call."""
+
+PATHS = "paths/"
+"""Before the identities in which an entry point must agree with another path through the same object."""
+
 
 def fingerprint(entry: Entry) -> str:
-    """What tells that the adapter is another one."""
-    return hashlib.sha256(entry.adapter.read_bytes()).hexdigest()[:12]
+    """What tells that the adapter, a snippet or what is declared is another one."""
+    files = [entry.adapter, *(HERE / "snippets" / file for file in sorted({*entry.snippets.values()}))]
+    told = repr((dict(entry.kinds), dict(entry.declared), dict(entry.variables), dict(entry.snippets))).encode()
+    return hashlib.sha256(b"".join([told, *(file.read_bytes() for file in files)])).hexdigest()[:12]
 
 
 def judged(entry: Entry, python: Path, tell: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
@@ -46,6 +55,11 @@ def judged(entry: Entry, python: Path, tell: Callable[[str], None] = lambda line
         "python": versions["python"],
         "adapter": fingerprint(entry),
         "kinds": kinds,
+        "paths": {
+            key.removeprefix(PATHS): _run(written(file), "", entry, python)
+            for key, file in entry.snippets.items()
+            if key.startswith(PATHS)
+        },
         "seconds": round(time.monotonic() - begun, 1),
     }
 
@@ -58,7 +72,10 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
         suite = suite_class(kind)(peer, kind, entry.declared)
         rows = [*suite.rows()]
     except ValueError as error:
-        return {"kind": kind, "trouble": str(error), "identities": [], "seconds": round(time.monotonic() - begun, 1)}
+        row = Row(name=CALLED, verdict="fails", line=str(error), tried=1)
+        plain = dataclasses.asdict(row) | {"tolerances": None, "snippet": _snippet(entry, kind, None, row, python)}
+        del plain["ratio"], plain["counterexample"]
+        return {"kind": kind, "profile": {}, "identities": [plain], "seconds": round(time.monotonic() - begun, 1)}
     told = as_json(suite, rows, entry.name, kind, int(any(r.verdict == "fails" for r in rows)), time.monotonic() - begun)
     del told["target"], told["exit_code"]
     for row, plain in zip(rows, told["identities"], strict=True):
@@ -70,15 +87,17 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
 def _snippet(entry: Entry, kind: str, suite: Any, row: Row, python: Path) -> dict[str, Any]:
     """What shows a failure, run in the environment without this package."""
     file = said(entry.snippets, kind, row.name)
-    lines: Sequence[str] = written(file) if file else automatic(entry, kind, suite, row)
+    lines: Sequence[str] = written(file) if file else automatic(entry, kind, suite, row) if suite else ()
+    return _run(lines, row.line, entry, python)
+
+
+def _run(lines: Sequence[str], line: str, entry: Entry, python: Path) -> dict[str, Any]:
     if not lines:
         return {"lines": [], "shows": False, "output": ""}
-    shows, output = shown(lines, python, entry.variables)
+    shows, output = shown(lines, python, entry.variables, line)
     return {"lines": [*lines], "shows": shows, "output": output}
 
 
 def _counted(told: dict[str, Any]) -> str:
-    if told.get("trouble"):
-        return told["trouble"]
     verdicts = [row["verdict"] for row in told["identities"]]
     return f"{verdicts.count('holds')} hold, {verdicts.count('fails')} fail, {told['seconds']} s"

@@ -86,18 +86,33 @@ def _defines(each: ast.stmt) -> list[str]:
     return []
 
 
-def shown(lines: Sequence[str], python: Path, variables: Mapping[str, str]) -> tuple[bool, str]:
-    """Run a snippet where this package cannot be imported: whether it ended by an error, and its last line."""
+def shown(lines: Sequence[str], python: Path, variables: Mapping[str, str], line: str) -> tuple[bool, str]:
+    """Run a snippet where this package cannot be imported.
+
+    Args:
+        lines: of the snippet.
+        python: of the environment.
+        variables: of the environment of the process.
+        line: what is said of the failure: an error that it names may end the snippet, too.
+
+    Returns:
+        Whether it ended by a failed assertion or that error, and its last line.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "snippet.py")
         path.write_text("\n".join(lines) + "\n", "utf-8")
-        surroundings = {name: x for name, x in os.environ.items() if name != "PYTHONPATH"} | THREADS | dict(variables)
+        surroundings = {name: x for name, x in os.environ.items() if name != "PYTHONPATH"} | THREADS
         try:
             done = subprocess.run(
-                [python, "-I", path], cwd=folder, env=surroundings, capture_output=True, text=True, timeout=SECONDS
+                [python, "-I", path],
+                cwd=folder,
+                env=surroundings | dict(variables),
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
             )
         except subprocess.TimeoutExpired:
-            return True, f"took longer than {SECONDS:g} s"
-    last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or [""]
-    missing = last[0].startswith(("ModuleNotFoundError", "ImportError", "SyntaxError", "NameError"))
-    return done.returncode != 0 and not missing, last[0][:SHORT]
+            return False, f"took longer than {SECONDS:g} s"
+    last = [each for each in done.stderr.splitlines() if each.strip()][-1:] or [""]
+    error = last[0].partition(":")[0].rpartition(".")[2]
+    return bool(done.returncode and error) and (error == "AssertionError" or error in line), last[0][:SHORT]
