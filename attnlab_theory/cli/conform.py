@@ -164,7 +164,9 @@ class Conform:
         from attnlab_theory.report.progress import Messages
 
         if self.kind is not None or self.template is not None or self.junit is not None or self.json:
-            raise ValueError("--peers judges what the catalogue says: leave --as, --template, --json and --junit away")
+            raise ValueError(
+                "--peers judges what the catalogue says: leave --as, --template, --json and --junit away"
+            )
         entries = catalogue.entries_of(self.target)
         folder = (self.environments or environments.default_folder()).resolve()
         troubles = []

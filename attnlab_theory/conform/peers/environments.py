@@ -1,4 +1,4 @@
-"""Environments of the board: one for each group of libraries that can be installed together, with pinned versions."""
+"""Environments of the board: one for each group of libraries that go together, with pinned versions."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 """The far side of the pipe: a library's own Python, which has numpy, the library, and nothing of this package.
 
 Run as `python -I far.py HARNESS FOLDER`, with requests on standard input and answers on standard output. A message
-is a line of JSON, and then the bytes of its arrays. FOLDER is where the adapter's neighbours would be: an empty one.
+is a line of JSON, then the bytes of its arrays. FOLDER is where the adapter's neighbours would be: an empty one.
 """
 
 import importlib.util
@@ -58,7 +58,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     spec = importlib.util.spec_from_file_location("harness", sys.argv[1])
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     harness: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(harness)
     hosts: dict[str, Any] = {}

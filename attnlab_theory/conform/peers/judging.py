@@ -1,7 +1,9 @@
 """The judgement of one entry point: every kind that it promises, as plain values for a JSON file."""
 
 import dataclasses
+import functools
 import hashlib
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -43,7 +45,9 @@ def judged(entry: Entry, python: Path, tell: Callable[[str], None] = lambda line
     with Process(python, entry.adapter, entry.variables) as process:
         versions = process.versions([entry.library, "numpy"])
         if not versions.get("versions", {}).get(entry.library):
-            raise ValueError(f"{entry.library} is not installed in {python.parents[1]}: attnlab conform --peers --install")
+            raise ValueError(
+                f"{entry.library} is not installed in {python.parents[1]}: attnlab conform --peers --install"
+            )
         for kind in entry.kinds:
             kinds[kind] = _kind(entry, kind, process, python)
             tell(f"{entry.name} as {kind}: {_counted(kinds[kind])}")
@@ -76,7 +80,9 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
         plain = dataclasses.asdict(row) | {"tolerances": None, "snippet": _snippet(entry, kind, None, row, python)}
         del plain["ratio"], plain["counterexample"]
         return {"kind": kind, "profile": {}, "identities": [plain], "seconds": round(time.monotonic() - begun, 1)}
-    told = as_json(suite, rows, entry.name, kind, int(any(r.verdict == "fails" for r in rows)), time.monotonic() - begun)
+    told = as_json(
+        suite, rows, entry.name, kind, int(any(r.verdict == "fails" for r in rows)), time.monotonic() - begun
+    )
     del told["target"], told["exit_code"]
     for row, plain in zip(rows, told["identities"], strict=True):
         if row.verdict == "fails":
@@ -94,8 +100,17 @@ def _snippet(entry: Entry, kind: str, suite: Any, row: Row, python: Path) -> dic
 def _run(lines: Sequence[str], line: str, entry: Entry, python: Path) -> dict[str, Any]:
     if not lines:
         return {"lines": [], "shows": False, "output": ""}
-    shows, output = shown(lines, python, entry.variables, line)
+    # Where a call raises, the error that the row names may end the snippet, too.
+    errors = ("AssertionError", *re.findall(r"\b[A-Z]\w+(?=: )", line))
+    shows, output = _shown(tuple(lines), python, tuple(entry.variables.items()), errors)
     return {"lines": [*lines], "shows": shows, "output": output}
+
+
+@functools.cache
+def _shown(
+    lines: tuple[str, ...], python: Path, variables: tuple[tuple[str, str], ...], errors: tuple[str, ...]
+) -> tuple[bool, str]:
+    return shown(lines, python, dict(variables), errors)
 
 
 def _counted(told: dict[str, Any]) -> str:

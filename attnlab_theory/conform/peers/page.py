@@ -110,7 +110,10 @@ def reds(found: Sequence[Result]) -> list[Red]:
         for kind, judged in result.told["kinds"].items():
             for row in verdict_of(result.entry, kind, judged).failing:
                 told.append(Red(result, kind, row, said(result.entry.threads, kind, row["name"])))
-        told += [Red(result, "paths", row, said(result.entry.threads, "paths", row["name"])) for row in paths(result, found)]
+        told += [
+            Red(result, "paths", row, said(result.entry.threads, "paths", row["name"]))
+            for row in paths(result, found)
+        ]
     for red in told:
         if not red.row.get("snippet", {}).get("shows"):
             raise ValueError(
@@ -227,7 +230,9 @@ def page(found: Sequence[Result]) -> str:
 
 
 def _largest(result: Result) -> float:
-    return max((each.get("largest_error_of_a_right_answer", 0.0) for each in result.told["kinds"].values()), default=0)
+    return max(
+        (each.get("largest_error_of_a_right_answer", 0.0) for each in result.told["kinds"].values()), default=0
+    )
 
 
 def _failures(failures: Sequence[Red]) -> Iterable[str]:

@@ -120,7 +120,8 @@ class Process:
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
         if self._child is None:
             self._start()
-        assert self._child is not None and self._child.stdin is not None
+        assert self._child is not None
+        assert self._child.stdin is not None
         self._pipe.until = time.monotonic() + seconds
         try:
             far.send(self._child.stdin, message, arrays)  # pyright: ignore[reportArgumentType]

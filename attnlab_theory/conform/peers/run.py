@@ -107,7 +107,7 @@ def _is_current(file: Path, entry: Entry) -> bool:
 
 
 def _started(entry: Entry, python: Path, file: Path) -> _Judge:
-    said = tempfile.TemporaryFile()
+    said = tempfile.TemporaryFile()  # noqa: SIM115
     asked = json.dumps(dataclasses.asdict(entry))
     command = [sys.executable, "-m", "attnlab_theory.conform.peers", asked, str(python), str(file)]
     # A session of its own, so that it ends with all that it has started.

@@ -39,7 +39,9 @@ def automatic(entry: Entry, kind: str, suite: Any, row: Row) -> list[str]:
     if not lines or place is None or outcome is None:
         return []
     end = next(i for i, line in enumerate(lines) if line.startswith("out = "))
-    drawn = [line for line in lines[:end] if not line.startswith(("import", "from", "sys."))]
+    drawn = [
+        line for line in lines[:end] if not line.startswith(("import sys", "import numpy", "from adapter", "sys."))
+    ]
     asked = [*excerpt(entry.adapter.read_text("utf-8"), names), "", *drawn, lines[end]]
     last = lines[-1]
     if outcome.place and last.startswith("print(out") and "where" in last:
@@ -71,7 +73,9 @@ def excerpt(text: str, function: str) -> list[str]:
             if isinstance(each, ast.FunctionDef) and len(each.body) > 1 and ast.get_docstring(each) is not None:
                 each.body = each.body[1:]
             text = ast.unparse(each)
-            lines += [] if text in lines else ([""] if isinstance(each, ast.FunctionDef) else []) + text.splitlines()
+            lines += (
+                [] if text in lines else ([""] if isinstance(each, ast.FunctionDef) else []) + text.splitlines()
+            )
     return lines
 
 
@@ -86,17 +90,19 @@ def _defines(each: ast.stmt) -> list[str]:
     return []
 
 
-def shown(lines: Sequence[str], python: Path, variables: Mapping[str, str], line: str) -> tuple[bool, str]:
+def shown(
+    lines: Sequence[str], python: Path, variables: Mapping[str, str], errors: Sequence[str]
+) -> tuple[bool, str]:
     """Run a snippet where this package cannot be imported.
 
     Args:
         lines: of the snippet.
         python: of the environment.
         variables: of the environment of the process.
-        line: what is said of the failure: an error that it names may end the snippet, too.
+        errors: the names of the errors that show the failure.
 
     Returns:
-        Whether it ended by a failed assertion or that error, and its last line.
+        Whether it ended by one of them, and its last line.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "snippet.py")
@@ -115,4 +121,4 @@ def shown(lines: Sequence[str], python: Path, variables: Mapping[str, str], line
             return False, f"took longer than {SECONDS:g} s"
     last = [each for each in done.stderr.splitlines() if each.strip()][-1:] or [""]
     error = last[0].partition(":")[0].rpartition(".")[2]
-    return bool(done.returncode and error) and (error == "AssertionError" or error in line), last[0][:SHORT]
+    return bool(done.returncode) and error in errors, last[0][:SHORT]

@@ -61,7 +61,13 @@ def _contrib(q, k, v, mask, bias, **more):
     flat = [np.ascontiguousarray(x.transpose(0, 2, 1, 3)).reshape(b, x.shape[2], -1) for x in (q, k, v)]
     mask = None if mask is None else np.broadcast_to(mask, (b, t, s)).astype(np.int32)
     names = "Q", "K", "V", "no_bias", "mask", "bias"
-    out = _run("MultiHeadAttention", "com.microsoft", [*zip(names, (*flat, None, mask, bias))], num_heads=h, **more)
+    out = _run(
+        "MultiHeadAttention",
+        "com.microsoft",
+        [*zip(names, (*flat, None, mask, bias), strict=True)],
+        num_heads=h,
+        **more,
+    )
     return out.reshape(b, t, h, e).transpose(0, 2, 1, 3)
 
 

@@ -24,7 +24,7 @@ def _compiled(inputs, version, attributes):
 
 def _run(q, k, v, mask=None, scale=None, version=23, **more):
     more |= {} if scale is None else {"scale": float(scale)}
-    arrays = {n: np.ascontiguousarray(x) for n, x in zip("QKVM", (q, k, v, mask)) if x is not None}
+    arrays = {n: np.ascontiguousarray(x) for n, x in zip("QKVM", (q, k, v, mask), strict=True) if x is not None}
     inputs = tuple((n, str(x.dtype), x.shape) for n, x in arrays.items())
     return _compiled(inputs, version, tuple(more.items()))(arrays)[0]
 

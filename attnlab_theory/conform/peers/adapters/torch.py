@@ -38,7 +38,7 @@ def _identity(heads, width, kind):
 
 
 def _mha(q, k, v, attn_mask, training, **options):
-    b, h, t, d = q.shape
+    _, h, _, d = q.shape
     module = _identity(h, d, q.dtype).train(training)
     if attn_mask is not None and attn_mask.ndim == 4:
         attn_mask = attn_mask.flatten(0, 1)
@@ -82,7 +82,7 @@ def _picking(heads, width, kind):
 
 def mha_fast(q, k, v, attn_mask=None):
     """Self-attention, evaluation, no gradients: the fast path, if the number of heads is even."""
-    (b, h, t, d), s = q.shape, k.shape[2]
+    (_, h, t, d), s = q.shape, k.shape[2]
     n = max(t, s)
     # Of thrice the width, whose root divides the scores.
     q, k, v = (torch.nn.functional.pad(x, (0, 0, 0, n - x.shape[2])) for x in (q * 3**0.5, k, v))
