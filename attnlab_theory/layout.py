@@ -32,6 +32,7 @@ EXPERT = frozenset(
         *("forgetful", "gpt2", "optimizers", "orders", "sweep", "test_reviews", "train_reviews"),
         *("few", "most_features", "occurrences", "predicted"),
         *("finetuned", "held_out", "never_seen", "order", "places", "statements", "templates", "wordings"),
+        *("accumulate", "call_seconds", "install", "environments", "board", "again"),
         *("decodings", "generations", "hold_back", "lines", "questions_too", "rule"),
     }
 )

@@ -60,7 +60,7 @@ class Conform:
     template: Literal["numpy", "torch", "jax"] | None = None
     """Print an adapter to fill in, and nothing else."""
     peers: bool = False
-    """Judge other libraries instead: all of them, or the library or entry point that TARGET names."""
+    """Judge other libraries: all, or those that TARGET names."""
     install: bool = False
     """With --peers: make the environments of the libraries first."""
     environments: Path | None = None

@@ -28,7 +28,7 @@ class Entry:
     declared: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What need not be guessed."""
     variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Of the environment of the process."""
+    """What the environment of the process has beside that of this one."""
     documented: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Failures that are conventions, for the library says so; with the place where it does."""
     threads: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -86,7 +86,7 @@ def _keras(backend: str, environment: str, framework: str, biased: str = "biased
         },
         declared={"framework": framework, "layout": "bthd"},
         variables={"KERAS_BACKEND": backend},
-        snippets={"causal/blind rows": "keras_blind_row.py", "grouped-query/called": "keras_grouped.py"},
+        snippets={"causal/blind rows": "keras_blind_row.py", "grouped-query/called": "keras_groups.py"},
         threads={"grouped-query/called": "keras #23081 (mended for torch and TensorFlow)"},
     )
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"holds": "#9fd8c3", "fails": "#D55E00", "convention": "#f3d58a", "cannot": "#f2f2f2"}
-"""Of the cells: light where nothing is wrong, so that the dark ones are seen in grey too."""
+"""Cells are light where nothing is wrong, so that the dark ones are seen in grey too."""
 
 ROW = 0.3
 """Inches of a row."""
@@ -41,7 +41,8 @@ def _drawn(found: Sequence[Result]) -> "Figure":
                 cell = cell_of(result, kind)
                 words = cell.word
                 off = f"{cell.worst:.0e}".replace("e+0", "e").replace("e+", "e")
-                text = {"fails": off if cell.worst else "fails", "cannot": ""}.get(words, words)
+                named = off if cell.worst else cell.failing[0]["name"] if cell.failing else ""
+                text = {"fails": named, "cannot": ""}.get(words, words)
             count += words == "fails"
             axes.add_patch(Rectangle((j - 0.48, i - 0.44), 0.96, 0.88, color=COLOURS[words], linewidth=0))
             axes.text(
@@ -55,5 +56,6 @@ def _drawn(found: Sequence[Result]) -> "Figure":
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    figure.suptitle(f"{len(found)} entry points: {count} cells fail (by how many tolerances)", fontsize=11)
+    title = f"{len(found)} entry points, {count} cells that fail: by how many tolerances, or in what"
+    figure.suptitle(title, fontsize=11)
     return figure

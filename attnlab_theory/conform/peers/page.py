@@ -24,7 +24,7 @@ class Cell(NamedTuple):
     word: str
     """holds, fails, convention, or cannot."""
     worst: float
-    """Of the failures, how many tolerances the answer was off; 0 where there is no such number."""
+    """How many tolerances a failure was off; 0 where there is no such number."""
     failing: Sequence[Mapping[str, Any]]
     """The rows that fail, and that the library does not document."""
     documented: Sequence[tuple[Mapping[str, Any], str]]
@@ -36,7 +36,7 @@ class Cell(NamedTuple):
         if self.word != "fails":
             return self.word
         if self.worst:
-            return f"FAILS, {self.worst:.1g} tolerances"
+            return f"FAILS, {self.worst:.0e} tolerances"
         return f"FAILS: {self.failing[0]['name']}"
 
 
@@ -174,7 +174,7 @@ def page(found: Sequence[Result]) -> str:
         "# Do other libraries keep what they promise?",
         f"```\n{COMMAND}\n```",
         f"{len(found)} entry points of {len({r.entry.library for r in found})} libraries. {len(failing)} of them "
-        f"fail in something. [docs/peers.md](../../docs/peers.md) says how to read this page. All of it took "
+        f"fail somewhere. [docs/peers.md](../../docs/peers.md) says how to read this page. All of it took "
         f"{seconds / 60:.0f} minutes of one core.",
         "![the board](board.svg)",
         _table(
@@ -189,7 +189,7 @@ def page(found: Sequence[Result]) -> str:
                 for result in found
             ),
         ),
-        "`cannot`: it has no argument for that. `paths`: two ways through the same object agree.",
+        "`cannot`: it has no argument of its own for that, or it was not tried. `paths`: two ways through one object.",
         "## What fails",
         "Each of these lines of Python was run without attnlab, in the environment of the library. Each ended with "
         "the error below it.",

@@ -82,7 +82,7 @@ def board(
             waiting.append((entry, version))
     with contextlib.ExitStack() as stack:
         running: list[_Judge] = []
-        stack.callback(_end, running)
+        stack.callback(_leave, running)
         while waiting or running:
             while waiting and len(running) < processes:
                 entry, version = waiting.pop(0)
@@ -91,7 +91,8 @@ def board(
                 )
             for judge in [*_finished(running)]:
                 running.remove(judge)
-                line = _line(judge)
+                with judge.said:
+                    line = _line(judge)
                 told(judge.entry, line)
                 if not line.startswith("in "):
                     troubles.append(f"{judge.entry.name}: {line}")
@@ -131,6 +132,12 @@ def _end(running: Sequence[_Judge]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(judge.process.pid, signal.SIGKILL)
         judge.process.wait()
+
+
+def _leave(running: Sequence[_Judge]) -> None:
+    _end(running)
+    for judge in running:
+        judge.said.close()
 
 
 def _line(judge: _Judge) -> str:

@@ -19,7 +19,7 @@ def _four(mask):
 
 
 def eager(q, k, v, attention_mask=None, scaling=None):
-    """Of Llama: [b h t d]; numbers are added."""
+    """Llama's: [b h t d]; numbers are added."""
     scaling = q.shape[-1] ** -0.5 if scaling is None else scaling
     out, weights = llama_eager(_layer(q, k), q, k, v, _four(attention_mask), scaling)
     return out.transpose(1, 2), weights
@@ -31,7 +31,7 @@ def eager_bias(q, k, v, bias):
 
 
 def eager_capped(q, k, v, attention_mask=None, softcap=3.0):
-    """Of Gemma 2."""
+    """That of Gemma 2."""
     out, weights = gemma2_eager(
         _layer(q, k), q, k, v, _four(attention_mask), scaling=q.shape[-1] ** -0.5, softcap=softcap
     )
