@@ -181,10 +181,8 @@ def _read(came: Any) -> tuple[list[np.ndarray], str, bool]:
         parts = parts[:1]
     if not hasattr(parts[0], "shape") and not np.isscalar(parts[0]) and not isinstance(parts[0], list):
         raise TypeError(f"gave a {type(came).__name__}, and no array")
-    # Not by `getattr` with a default: numpy does not read torch's bfloat16, nor what has a gradient.
     first: Any = parts[0]
-    own = first.dtype if hasattr(first, "dtype") else np.asarray(first).dtype
-    kind = str(own).removeprefix("torch.")
+    kind = str(first.dtype if hasattr(first, "dtype") else np.asarray(first).dtype).removeprefix("torch.")
     numbers = [_back(x) for x in parts]
     if numbers[0].dtype.kind not in "fiub" and "float" not in kind:
         raise TypeError(f"gave numbers of type {kind}")
