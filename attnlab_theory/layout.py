@@ -36,6 +36,7 @@ EXPERT = frozenset(
         *("few", "most_features", "occurrences", "predicted"),
         *("finetuned", "held_out", "never_seen", "order", "places", "statements", "templates", "wordings"),
         *("accumulate", "call_seconds", "export", "junit"),
+        *("again", "board", "environments", "install"),
         *("decodings", "generations", "hold_back", "lines", "questions_too", "rule"),
     }
 )

@@ -64,8 +64,9 @@ DOORS: dict[str, set[str]] = {
     # grader judges submitted functions with the real operator; where draws do it, against a prediction.
     "grader": {"answers", "attention", "sampling", "stats", "theory", "claims", "identities", "report"},
     # conform judges anybody's attention by a reference of its own in numpy; the grader's child makes the calls.
-    # The laws of random features and dropout want intervals with an error rate.
-    "conform": {"grader", "stats"},
+    # The laws of random features and dropout want intervals with an error rate. The figure of the board has the
+    # style of all figures; it is imported where it is drawn.
+    "conform": {"grader", "report", "stats"},
     # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
     "estimators": {"attention", "sampling", "theory", "report"},
     "language": {"attention", "sampling", "stats"},

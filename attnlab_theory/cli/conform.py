@@ -92,6 +92,16 @@ class Conform:
     """Write our own vectors to the file or folder TARGET, for others to read, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None
     """Print an adapter to fill in, and nothing else."""
+    peers: bool = False
+    """Judge other libraries: all, or those that TARGET names."""
+    install: bool = False
+    """With --peers: make the environments of the libraries first."""
+    environments: Path | None = None
+    """With --peers: the folder of the environments. By default one in the cache."""
+    board: Path = Path("figures/conformance")
+    """With --peers: the folder of the results, the page and the figure."""
+    again: bool = False
+    """With --peers: judge also what is judged already."""
 
     def run(self) -> int:
         """Judge the target, or print its profile or the adapter."""
@@ -99,6 +109,10 @@ class Conform:
         from attnlab_theory.conform.callers import Fenced
         from attnlab_theory.conform.report import TEMPLATES
 
+        if self.peers:
+            return self._board()
+        if self.install or self.again or self.environments is not None:
+            raise ValueError("--install, --again and --environments belong to attnlab conform --peers")
         if self.template is not None:
             if self.target is not None:
                 raise ValueError("--template stands alone: attnlab conform --template numpy > adapter.py")
@@ -223,6 +237,38 @@ class Conform:
             print("\n".join(f"    {line}" for line in snippet))
         print(f"\n{report.summary(suite, rows, seconds)}")
         return code
+
+    def _board(self) -> int:
+        """Judge other libraries, and write the board."""
+        from attnlab_theory import files
+        from attnlab_theory.conform.peers import catalogue, environments, figure, page, run
+        from attnlab_theory.cores import cores
+        from attnlab_theory.report.progress import Messages
+
+        if self.kind is not None or self.template is not None or self.junit is not None or self.json:
+            raise ValueError(
+                "--peers judges what the catalogue says: leave --as, --template, --json and --junit away"
+            )
+        entries = catalogue.entries_of(self.target)
+        folder = (self.environments or environments.default_folder()).resolve()
+        troubles = []
+        with Messages() as messages:
+            if self.install:
+                names = dict.fromkeys(entry.environment for entry in entries)
+                troubles += environments.install(folder, [*names], messages.tell)
+        troubles += run.board(entries, self.board, folder, processes=cores(), again=self.again, tell=print)
+        found = page.results(self.board, catalogue.ENTRIES)
+        for trouble in troubles:
+            print(trouble)
+        if any(trouble.endswith("not installed") for trouble in troubles):
+            print("Type: attnlab conform --peers --install")
+        if not found:
+            return 1
+        files.write_text(self.board / "README.md", page.page(found))
+        with files.replacing_all(self.board / "board", (".svg", ".png")) as paths:
+            figure.draw(found, [*paths.values()])
+        print(f"Wrote {self.board / 'README.md'}")
+        return int(bool(troubles))
 
     def _profiled(self, caller: "Fenced", declared: dict[str, Any]) -> int:
         """Print how the target wants to be called, and what it seems to be."""

@@ -7,7 +7,6 @@ through: whatever goes wrong is one line in the report.
 import contextlib
 import importlib
 import importlib.util
-import inspect
 import io
 import json
 import os

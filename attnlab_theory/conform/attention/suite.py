@@ -69,6 +69,7 @@ class AttentionSuite(Suite):
         self.judge = Judge(self.caller, profile.way, self.accumulate)
         self._shrunk = 0
         self._counterexamples: dict[Case, str] = {}
+        self._refused: set[str] = set()
 
     def against(self, caller: "Caller") -> None:
         """Compare with another function; what is declared of numbers holds for both."""
@@ -98,7 +99,8 @@ class AttentionSuite(Suite):
         return self._attacked(name)
 
     def _attacked(self, name: str) -> Row | None:
-        cases = cases_of(name, self.kind, self.judge.way)
+        # A type that is refused is told once, by the identity of that name.
+        cases = [case for case in cases_of(name, self.kind, self.judge.way) if case.kind not in self._refused]
         if not cases:
             return None
         found: list[tuple[Case, Outcome]] = []
@@ -133,6 +135,7 @@ class AttentionSuite(Suite):
         if name not in kinds:
             return None
         if len(found) == len(cases) and all(outcome.answer.trouble for _, outcome in found):
+            self._refused.add(name)
             return Row(name=name, verdict="convention", line=f"refused: {found[0][1].why}", tried=len(cases))
         if name == "float64" and not any(self.judge.judge(case, "float32").fails for case, _ in found):
             worst = max(outcome.ratio for _, outcome in found)

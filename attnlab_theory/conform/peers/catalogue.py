@@ -1,0 +1,454 @@
+"""The entry points of the board."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One entry point.
+
+    Keys of `documented`, `threads` and `snippets` are KIND/IDENTITY, */IDENTITY for every kind, or KIND/*.
+    """
+
+    name: str
+    """LIBRARY.WORD, and the name of its files."""
+    called: str
+    """What a user of the library writes."""
+    library: str
+    """The distribution, as the package index calls it."""
+    environment: str
+    """A file of `environments`."""
+    kinds: Mapping[str, str]
+    """What it is judged as, and by which function of the adapter."""
+    declared: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """What need not be guessed."""
+    variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """What the environment of the process has beside that of this one."""
+    documented: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Failures that are conventions, for the library says so; with the place where it does."""
+    threads: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Where a failure is discussed in public."""
+    snippets: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Files of `snippets` that show a failure, where the counterexample of the suite is not enough."""
+
+    file: str = ""
+    """The adapter; by default the file of `adapters` that is called as the library."""
+    same_as: str = ""
+    """Another entry point that is another path through the same object: the two must agree."""
+
+    @property
+    def adapter(self) -> Path:
+        """The file whose functions are called."""
+        return HERE / "adapters" / (self.file or f"{self.library.replace('-', '_')}.py")
+
+
+def said(table: Mapping[str, str], kind: str, identity: str) -> str:
+    """What a table with keys KIND/IDENTITY says of a row; empty if nothing."""
+    keys = (f"{kind}/{identity}", f"*/{identity}", f"{kind}/*")
+    return next((table[key] for key in keys if key in table), "")
+
+
+def entries_of(name: str | None) -> tuple[Entry, ...]:
+    """The entry points of a library, or that of a name; all if none is named.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    found = tuple(e for e in ENTRIES if name in (None, e.name, e.library))
+    if not found:
+        libraries = ", ".join(dict.fromkeys(e.library for e in ENTRIES))
+        raise ValueError(f"the board has no {name!r:.60}; it has {libraries}")
+    return found
+
+
+TORCH: Mapping[str, Any] = {"framework": "torch", "layout": "bhtd"}
+JAX: Mapping[str, Any] = {"framework": "jax", "layout": "bthd"}
+NUMPY: Mapping[str, Any] = {"framework": "numpy", "layout": "bhtd"}
+
+
+def _keras(backend: str, environment: str, framework: str, biased: str = "biased") -> Entry:
+    return Entry(
+        name=f"keras.{backend}",
+        called=f"keras.ops.dot_product_attention on {backend}",
+        library="keras",
+        environment=environment,
+        kinds={
+            "softmax": "attend",
+            "multi-head": "attend",
+            "causal": "attend",
+            "grouped-query": "attend",
+            "bias": biased,
+        },
+        declared={"framework": framework, "layout": "bthd"},
+        variables={"KERAS_BACKEND": backend},
+        snippets={"causal/blind rows": "keras_blind_row.py", "grouped-query/called": "keras_groups.py"},
+        threads={"grouped-query/called": "keras #23081 (mended for torch and TensorFlow)"},
+    )
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry(
+        name="torch.sdpa",
+        called="torch.nn.functional.scaled_dot_product_attention",
+        library="torch",
+        environment="torch",
+        kinds={
+            "softmax": "sdpa",
+            "causal": "sdpa_causal",
+            "multi-head": "sdpa",
+            "grouped-query": "sdpa_grouped",
+            "bias": "sdpa_bias",
+        },
+        declared=TORCH,
+    ),
+    Entry(
+        name="torch.mha-evaluation",
+        called="torch.nn.MultiheadAttention, evaluation, no_grad",
+        library="torch",
+        environment="torch",
+        kinds={"softmax": "mha_evaluated", "multi-head": "mha_evaluated"},
+        declared=TORCH,
+        same_as="torch.mha-training",
+    ),
+    Entry(
+        name="torch.mha-fast",
+        called="torch.nn.MultiheadAttention, self-attention, evaluation, no_grad",
+        library="torch",
+        environment="torch",
+        kinds={"softmax": "mha_fast", "multi-head": "mha_fast"},
+        declared=TORCH,
+        same_as="torch.mha-training",
+        snippets={"paths/blind rows": "torch_mha_fast.py"},
+        threads={"paths/blind rows": "pytorch #41508, #160064"},
+    ),
+    Entry(
+        name="torch.mha-weights",
+        called="torch.nn.MultiheadAttention, evaluation, with weights",
+        library="torch",
+        environment="torch",
+        kinds={"softmax": "mha_weights", "multi-head": "mha_weights"},
+        declared=TORCH,
+        same_as="torch.mha-training",
+        snippets={"paths/blind rows": "torch_mha_weights.py"},
+        threads={"paths/blind rows": "pytorch #41508, #160064"},
+    ),
+    Entry(
+        name="torch.mha-training",
+        called="torch.nn.MultiheadAttention, training, with gradients",
+        library="torch",
+        environment="torch",
+        kinds={"softmax": "mha_training", "multi-head": "mha_training"},
+        declared=TORCH,
+    ),
+    Entry(
+        name="torch.flex",
+        called="torch.nn.attention.flex_attention, not compiled",
+        library="torch",
+        environment="torch",
+        kinds={
+            "softmax": "flex",
+            "causal": "flex_causal",
+            "multi-head": "flex",
+            "grouped-query": "flex_grouped",
+            "sliding-window": "flex_window",
+            "softcap": "flex_softcap",
+            "bias": "flex_bias",
+        },
+        declared=TORCH,
+    ),
+    Entry(
+        name="jax.attention",
+        called="jax.nn.dot_product_attention",
+        library="jax",
+        environment="jax",
+        kinds={
+            "softmax": "attend",
+            "causal": "attend",
+            "multi-head": "attend",
+            "grouped-query": "attend",
+            "sliding-window": "windowed",
+            "bias": "attend",
+        },
+        declared=JAX,
+        snippets={"causal/blind rows": "jax_blind_row.py", "sliding-window/blind rows": "jax_blind_row_window.py"},
+    ),
+    Entry(
+        name="flax.linen",
+        called="flax.linen.dot_product_attention",
+        library="flax",
+        environment="jax",
+        kinds={
+            "softmax": "of_linen",
+            "multi-head": "of_linen",
+            "causal": "of_linen_causal",
+            "bias": "of_linen_bias",
+        },
+        declared=JAX,
+        documented={
+            "causal/blind rows": "the caller's mask hides the future, so the library sees a row without keys"
+        },
+    ),
+    Entry(
+        name="flax.nnx",
+        called="flax.nnx.dot_product_attention",
+        library="flax",
+        environment="jax",
+        kinds={"softmax": "of_nnx", "multi-head": "of_nnx", "causal": "of_nnx", "bias": "of_nnx_bias"},
+        declared=JAX,
+        snippets={"causal/blind rows": "nnx_blind_row.py"},
+    ),
+    Entry(
+        name="equinox.mha",
+        called="equinox.nn.MultiheadAttention",
+        library="equinox",
+        environment="jax",
+        kinds={"softmax": "attend", "multi-head": "attend"},
+        declared={"framework": "jax", "layout": "htd"},
+    ),
+    Entry(
+        name="haiku.mha",
+        called="haiku.MultiHeadAttention",
+        library="dm-haiku",
+        environment="jax",
+        kinds={"softmax": "attend", "multi-head": "attend"},
+        declared=JAX,
+    ),
+    _keras("jax", "jax", "jax"),
+    _keras("numpy", "jax", "numpy"),
+    _keras("torch", "torch", "torch", "biased_alone"),
+    Entry(
+        name="mlx.fast",
+        called="mlx.core.fast.scaled_dot_product_attention",
+        library="mlx",
+        environment="mlx",
+        kinds={
+            "softmax": "attend",
+            "multi-head": "attend",
+            "causal": "causal",
+            "grouped-query": "attend",
+            "bias": "biased",
+        },
+        declared=NUMPY,
+    ),
+    Entry(
+        name="onnxruntime.attention",
+        called="onnxruntime, Attention-23",
+        library="onnxruntime",
+        environment="runtimes",
+        kinds={
+            "softmax": "attend",
+            "causal": "causal",
+            "multi-head": "attend",
+            "grouped-query": "attend",
+            "softcap": "capped",
+            "bias": "biased",
+        },
+        declared=NUMPY,
+    ),
+    Entry(
+        name="onnxruntime.contrib-default",
+        called="onnxruntime, com.microsoft.MultiHeadAttention, as it comes",
+        library="onnxruntime",
+        environment="runtimes",
+        kinds={"softmax": "contrib", "multi-head": "contrib"},
+        declared=NUMPY,
+        documented={
+            f"*/{name}": "mask_filter_value: 'Default value is -10000.0f' (ContribOperators.md)"
+            for name in ("hidden keys", "hidden numbers", "pairs")
+        },
+    ),
+    Entry(
+        name="onnxruntime.contrib",
+        called="onnxruntime, com.microsoft.MultiHeadAttention, mask_filter_value -3e38",
+        library="onnxruntime",
+        environment="runtimes",
+        kinds={
+            "softmax": "contrib_low",
+            "multi-head": "contrib_low",
+            "causal": "contrib_causal",
+            "bias": "contrib_biased",
+        },
+        declared=NUMPY,
+        snippets={"causal/visibility": "onnxruntime_contrib_causal.py"},
+    ),
+    Entry(
+        name="openvino.attention",
+        called="openvino (told float32), ONNX's Attention-23 and -25",
+        library="openvino",
+        environment="runtimes",
+        kinds={
+            "softmax": "attend",
+            "causal": "causal",
+            "multi-head": "attend",
+            "grouped-query": "attend",
+            "sliding-window": "windowed",
+            "softcap": "capped",
+            "bias": "biased",
+        },
+        declared=NUMPY,
+        snippets={"sliding-window/visibility": "openvino_window.py"},
+        threads={"sliding-window/visibility": "openvino #37207 (the same of its contrib operator)"},
+    ),
+    Entry(
+        name="transformers.eager",
+        called="transformers, eager_attention_forward (Llama, Gemma 2)",
+        library="transformers",
+        environment="torch",
+        kinds={
+            "softmax": "eager",
+            "multi-head": "eager",
+            "grouped-query": "eager",
+            "softcap": "eager_capped",
+            "bias": "eager_bias",
+        },
+        declared=TORCH,
+    ),
+    Entry(
+        name="transformers.sdpa",
+        called="transformers, sdpa_attention_forward",
+        library="transformers",
+        environment="torch",
+        kinds={
+            "softmax": "sdpa",
+            "causal": "sdpa_causal",
+            "multi-head": "sdpa",
+            "grouped-query": "sdpa",
+            "bias": "sdpa_bias",
+        },
+        declared=TORCH,
+        documented={
+            f"causal/{name}": "'Not in decoding phase (otherwise we want full attention on the single query token)'"
+            for name in ("one token", "pairs")
+        },
+    ),
+    Entry(
+        name="x-transformers.plain",
+        called="x_transformers.attend.Attend",
+        library="x-transformers",
+        environment="torch",
+        kinds={
+            "softmax": "plain",
+            "causal": "causal",
+            "multi-head": "plain",
+            "grouped-query": "plain",
+            "softcap": "capped",
+            "bias": "biased",
+        },
+        declared=TORCH,
+    ),
+    Entry(
+        name="x-transformers.flash",
+        called="x_transformers.attend.Attend(flash=True)",
+        library="x-transformers",
+        environment="torch",
+        kinds={
+            "softmax": "flash",
+            "causal": "flash_causal",
+            "multi-head": "flash",
+            "grouped-query": "flash",
+            "bias": "flash_biased",
+        },
+        declared=TORCH,
+    ),
+    Entry(
+        name="diffusers.plain",
+        called="diffusers Attention, AttnProcessor",
+        library="diffusers",
+        environment="torch",
+        kinds={
+            "softmax": "plain",
+            "multi-head": "plain",
+        },
+        declared={**TORCH, "mask": "additive"},
+    ),
+    Entry(
+        name="diffusers.fused",
+        called="diffusers Attention, AttnProcessor2_0",
+        library="diffusers",
+        environment="torch",
+        kinds={
+            "softmax": "fused",
+            "multi-head": "fused",
+        },
+        declared={**TORCH, "mask": "additive"},
+        same_as="diffusers.plain",
+        snippets={"paths/blind rows": "diffusers_processors.py"},
+    ),
+    Entry(
+        name="diffusers.sliced",
+        called="diffusers Attention, SlicedAttnProcessor",
+        library="diffusers",
+        environment="torch",
+        kinds={
+            "softmax": "sliced",
+            "multi-head": "sliced",
+        },
+        declared={**TORCH, "mask": "additive"},
+        same_as="diffusers.plain",
+    ),
+    Entry(
+        name="local-attention.exact",
+        called="local_attention.LocalAttention, exact_windowsize",
+        library="local-attention",
+        environment="torch",
+        kinds={
+            "sliding-window": "windowed",
+        },
+        declared=TORCH,
+    ),
+    Entry(
+        name="ring-attention.default",
+        called="ring_attention_pytorch, default_attention",
+        library="ring-attention-pytorch",
+        environment="torch",
+        kinds={
+            "softmax": "plain",
+            "causal": "causal",
+            "multi-head": "plain",
+            "grouped-query": "plain",
+            "softcap": "capped",
+        },
+        declared={"framework": "torch", "layout": "bthd"},
+    ),
+    Entry(
+        name="ring-attention.flash",
+        called="ring_attention_pytorch, ring_flash_attn on one device",
+        library="ring-attention-pytorch",
+        environment="torch",
+        kinds={
+            "softmax": "flash",
+            "causal": "flash_causal",
+            "multi-head": "flash",
+            "grouped-query": "flash",
+        },
+        declared={"framework": "torch", "layout": "bthd"},
+    ),
+    Entry(
+        name="litgpt.layer",
+        called="litgpt.model.CausalSelfAttention.scaled_dot_product_attention",
+        library="litgpt",
+        environment="litgpt",
+        kinds={
+            "softmax": "masked",
+            "causal": "causal",
+            "multi-head": "masked",
+            "softcap": "capped",
+        },
+        declared={**TORCH, "mask": "bool-keep"},
+        snippets={"softcap/*": "litgpt_softcap.py"},
+        threads={"softcap/*": "litgpt #1672, #2235"},
+    ),
+    Entry(
+        name="torchtune.layer",
+        called="torchtune.modules.MultiHeadAttention",
+        library="torchtune",
+        environment="litgpt",
+        kinds={"softmax": "attend", "causal": "causal", "multi-head": "attend", "grouped-query": "attend"},
+        declared=TORCH,
+    ),
+)

@@ -1,0 +1,118 @@
+"""The judgement of one entry point: every kind that it promises, as plain values for a JSON file."""
+
+import dataclasses
+import functools
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from attnlab_theory.conform.peers.catalogue import HERE, Entry, said
+from attnlab_theory.conform.peers.process import Peer, Process
+from attnlab_theory.conform.peers.snippets import automatic, shown, written
+from attnlab_theory.conform.report import as_json
+from attnlab_theory.conform.suite import Row, suite_class
+
+CALLED = "called"
+"""The identity of a target that answers no trial call."""
+
+PATHS = "paths/"
+"""Before the identities in which an entry point must agree with another path through the same object."""
+
+
+def fingerprint(entry: Entry) -> str:
+    """What tells that the adapter, a snippet or what is declared is another one."""
+    files = [entry.adapter, *(HERE / "snippets" / file for file in sorted({*entry.snippets.values()}))]
+    told = repr((dict(entry.kinds), dict(entry.declared), dict(entry.variables), dict(entry.snippets))).encode()
+    return hashlib.sha256(b"".join([told, *(file.read_bytes() for file in files)])).hexdigest()[:12]
+
+
+def judged(entry: Entry, python: Path, tell: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
+    """Judge an entry point.
+
+    Args:
+        entry: of the catalogue.
+        python: of its environment.
+        tell: gets a line for each kind that is done.
+
+    Raises:
+        ValueError: if the library is not installed, with the remedy.
+    """
+    begun = time.monotonic()
+    kinds: dict[str, Any] = {}
+    with Process(python, entry.adapter, entry.variables) as process:
+        versions = process.versions([entry.library, "numpy"])
+        if not versions.get("versions", {}).get(entry.library):
+            raise ValueError(
+                f"{entry.library} is not installed in {python.parents[1]}: attnlab conform --peers --install"
+            )
+        for kind in entry.kinds:
+            kinds[kind] = _kind(entry, kind, process, python)
+            tell(f"{entry.name} as {kind}: {_counted(kinds[kind])}")
+    return {
+        "entry": entry.name,
+        "library": entry.library,
+        "version": versions["versions"][entry.library].partition("+")[0],
+        "numpy": versions["versions"]["numpy"],
+        "python": versions["python"],
+        "adapter": fingerprint(entry),
+        "kinds": kinds,
+        "paths": {
+            key.removeprefix(PATHS): _run(written(file), "", entry, python)
+            for key, file in entry.snippets.items()
+            if key.startswith(PATHS)
+        },
+        "seconds": round(time.monotonic() - begun, 1),
+    }
+
+
+def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, Any]:
+    begun = time.monotonic()
+    process.deaths = 0
+    try:
+        peer = Peer(process, entry.kinds[kind], entry.name)
+        suite = suite_class(kind)(peer, kind, entry.declared)
+        rows = [*suite.rows()]
+    except ValueError as error:
+        row = Row(name=CALLED, verdict="fails", line=str(error), tried=1)
+        plain = dataclasses.asdict(row) | {"tolerances": None, "snippet": _snippet(entry, kind, None, row, python)}
+        del plain["ratio"], plain["counterexample"]
+        return {"kind": kind, "profile": {}, "identities": [plain], "seconds": round(time.monotonic() - begun, 1)}
+    told = as_json(
+        suite, rows, entry.name, kind, int(any(r.verdict == "fails" for r in rows)), time.monotonic() - begun
+    )
+    del told["target"], told["exit_code"]
+    for row, plain in zip(rows, told["identities"], strict=True):
+        if row.verdict == "fails":
+            plain["snippet"] = _snippet(entry, kind, suite, row, python)
+    return told
+
+
+def _snippet(entry: Entry, kind: str, suite: Any, row: Row, python: Path) -> dict[str, Any]:
+    """What shows a failure, run in the environment without this package."""
+    file = said(entry.snippets, kind, row.name)
+    lines: Sequence[str] = written(file) if file else automatic(entry, kind, suite, row) if suite else ()
+    return _run(lines, row.line, entry, python)
+
+
+def _run(lines: Sequence[str], line: str, entry: Entry, python: Path) -> dict[str, Any]:
+    if not lines:
+        return {"lines": [], "shows": False, "output": ""}
+    # Where a call raises, the error that the row names may end the snippet, too.
+    errors = ("AssertionError", *re.findall(r"\b[A-Z]\w+(?=: )", line))
+    shows, output = _shown(tuple(lines), python, tuple(entry.variables.items()), errors)
+    return {"lines": [*lines], "shows": shows, "output": output}
+
+
+@functools.cache
+def _shown(
+    lines: tuple[str, ...], python: Path, variables: tuple[tuple[str, str], ...], errors: tuple[str, ...]
+) -> tuple[bool, str]:
+    return shown(lines, python, dict(variables), errors)
+
+
+def _counted(told: dict[str, Any]) -> str:
+    verdicts = [row["verdict"] for row in told["identities"]]
+    return f"{verdicts.count('holds')} hold, {verdicts.count('fails')} fail, {told['seconds']} s"

@@ -1,0 +1,285 @@
+"""The board of other libraries, with a library of two entry points that takes seconds."""
+
+import ast
+import dataclasses
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.cli import main
+from attnlab_theory.conform.kinds import KINDS
+from attnlab_theory.conform.peers import environments, page, run, snippets
+from attnlab_theory.conform.peers.catalogue import ENTRIES, HERE, Entry, entries_of
+from attnlab_theory.conform.peers.judging import fingerprint
+from attnlab_theory.conform.peers.process import Process
+
+ROOT = Path(__file__).parents[3]
+COMMITTED = ROOT / "figures" / "conformance"
+
+LIBRARY = '''
+"""A library of two entry points, one of them wrong where queries are more than keys."""
+
+import os
+import time
+
+import numpy as np
+
+LATE = 1
+
+
+def right(q, k, v, mask=None):
+    """Says nothing."""
+    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+    scores = scores if mask is None else np.where(mask, scores, -np.inf)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return (raised / raised.sum(-1, keepdims=True)) @ v
+
+
+def wrong(q, k, v, mask=None):
+    return right(q, k, v, mask) + (LATE if q.shape[-2] > k.shape[-2] else 0)
+
+
+def ends(q, k, v):
+    if k.shape[-2] == 17:
+        os._exit(3)
+    return right(q, k, v)
+
+
+def hears_nothing(q, k, v):
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+
+
+def refuses(q, k, v):
+    raise ValueError("of no use")
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The environments: one, whose Python is ours."""
+    folder = tmp_path_factory.mktemp("environments")
+    python = folder / "own" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    (folder / "library.py").write_text(LIBRARY)
+    return folder
+
+
+def entry(folder, function, **more):
+    asked = {
+        "name": f"own.{function}",
+        "called": f"own {function}",
+        "library": "numpy",
+        "environment": "own",
+        "kinds": {"softmax": function},
+        "declared": {"layout": "bhtd", "framework": "numpy"},
+        "file": str(folder / "library.py"),
+    }
+    return Entry(**asked | more)
+
+
+@pytest.fixture(scope="module")
+def judged(folder, tmp_path_factory):
+    """What is written of two entry points, and the lines that were told."""
+    out, lines = tmp_path_factory.mktemp("board"), []
+    both = entry(folder, "right"), entry(folder, "wrong")
+    assert run.board(both, out, folder, processes=2, tell=lines.append) == []
+    return both, out, lines
+
+
+def test_a_right_entry_point_holds_and_a_wrong_one_fails(judged):
+    both, out, lines = judged
+    found = {result.entry.name: page.cell_of(result, "softmax") for result in page.results(out, both)}
+    assert found["own.right"].word == "holds"
+    assert found["own.wrong"].word == "fails"
+    assert [row["name"] for row in found["own.wrong"].failing] == ["more queries"]
+    assert found["own.wrong"].worst > 1e4
+    assert sorted(re.sub(r"^\d of 2: |in \d+ s: ", "", line) for line in lines) == [
+        "own.right softmax holds",
+        "own.wrong softmax fails",
+    ]
+
+
+def test_a_failure_is_shown_by_lines_that_do_not_know_this_package(judged):
+    both, out, _ = judged
+    (red,) = page.reds(page.results(out, both))
+    snippet = red.row["snippet"]
+    assert snippet["shows"]
+    assert snippet["output"].startswith("AssertionError")
+    text = "\n".join(snippet["lines"])
+    assert "attnlab" not in text
+    assert "hears_nothing" not in text
+    assert "LATE = 1" in text
+    assert text in page.page(page.results(out, both))
+
+
+def test_a_snippet_of_right_code_shows_nothing(folder):
+    python = folder / "own" / "bin" / "python"
+    assert snippets.shown(["assert 1 == 1"], python, {}, ["AssertionError"]) == (False, "")
+    assert not snippets.shown(["import nothing_of_that_name"], python, {}, ["AssertionError"])[0]
+    assert snippets.shown(["assert 1 == 2"], python, {}, ["AssertionError"])[0]
+
+
+def test_a_failure_that_nothing_shows_is_refused(judged, tmp_path):
+    both, out, _ = judged
+    for path in out.glob("*.json"):
+        told = json.loads(path.read_text())
+        for row in told["kinds"]["softmax"]["identities"]:
+            if "snippet" in row:
+                row["snippet"]["shows"] = False
+        (tmp_path / path.name).write_text(json.dumps(told))
+    with pytest.raises(ValueError, match=r"own.wrong as softmax fails 'more queries', and no snippet shows it"):
+        page.page(page.results(tmp_path, both))
+
+
+def test_what_a_library_documents_is_a_convention(judged):
+    both, out, _ = judged
+    told = [dataclasses.replace(each, documented={"softmax/more queries": "its manual"}) for each in both]
+    found = page.results(out, told)
+    assert [page.cell_of(result, "softmax").word for result in found] == ["holds", "convention"]
+    assert page.reds(found) == []
+    assert "its manual" in page.page(found)
+
+
+def test_what_is_written_is_not_judged_again_until_the_adapter_changes(judged, folder, tmp_path):
+    both, out, _ = judged
+    lines = []
+    run.board(both, out, folder, processes=2, tell=lines.append)
+    assert all("is judged already" in line for line in lines)
+    before = fingerprint(both[0])
+    other = tmp_path / "library.py"
+    other.write_text(LIBRARY + "\n# another\n")
+    assert fingerprint(dataclasses.replace(both[0], file=str(other))) != before
+
+
+def test_a_library_that_is_not_installed_is_told(folder, tmp_path):
+    lines = []
+    missing = entry(folder, "right", library="no-such-library"), entry(folder, "wrong", environment="nowhere")
+    assert len(run.board(missing, tmp_path, folder, processes=1, tell=lines.append)) == 2
+    assert all("is not installed in" in line for line in lines)
+    assert [*tmp_path.glob("*")] == []
+
+
+def test_who_answers_no_trial_call_fails_by_name(folder, tmp_path):
+    one = entry(folder, "refuses")
+    run.board([one], tmp_path, folder, processes=1, tell=lambda line: None)
+    (result,) = page.results(tmp_path, [one])
+    (row,) = page.cell_of(result, "softmax").failing
+    assert row["name"] == "called"
+    assert "ValueError: of no use" in row["line"]
+
+
+def test_who_ends_the_process_is_started_again_and_who_hangs_is_ended(folder, monkeypatch):
+    import numpy as np
+
+    from attnlab_theory.conform.peers import process as module
+
+    monkeypatch.setattr(module, "GRACE", 0.2)
+    plan = {"framework": "numpy", "kind": "float32", "strided": False, "names": [], "plain": {}}
+    arrays = [np.zeros((1, 1, 17, 2), "float32")] * 3
+    with Process(folder / "own" / "bin" / "python", folder / "library.py") as process:
+        assert process.call("ends", plan, arrays, 5.0).report["trouble"] == "ended the process (3)"
+        assert process.call("right", plan, arrays, 5.0).report["trouble"] == ""
+        assert "took longer than" in process.call("hears_nothing", plan, arrays, 0.2).report["trouble"]
+        assert process.call("right", plan, arrays, 5.0).arrays[0].shape == (1, 1, 17, 2)
+        assert process.deaths == 2
+
+
+def test_paths_through_one_object_must_agree():
+    def result(line, same_as=""):
+        told = {"identities": [{"name": "blind rows", "verdict": "convention", "line": line, "tolerances": None}]}
+        one = Entry(name=line, called=line, library="l", environment="e", kinds={"softmax": "f"}, same_as=same_as)
+        return page.Result(one, {"kinds": {"softmax": told}, "paths": {}, "library": "l", "version": "1"})
+
+    zeros, nan = result("zeros"), result("NaN", "zeros")
+    assert page.paths(zeros, [zeros, nan]) == []
+    (row,) = page.paths(nan, [zeros, nan])
+    assert row["line"].startswith("NaN, and zeros by the path of")
+    with pytest.raises(ValueError, match="as paths fails 'blind rows', and no snippet"):
+        page.reds([zeros, nan])
+
+
+def test_the_newest_version_is_shown(judged, tmp_path):
+    both, out, _ = judged
+    (path,) = out.glob("own.right-*.json")
+    for version in ("1.9.1", "1.10.0"):
+        told = json.loads(path.read_text()) | {"version": version}
+        (tmp_path / f"own.right-{version}.json").write_text(json.dumps(told))
+    assert page.results(tmp_path, both)[0].told["version"] == "1.10.0"
+
+
+# What is committed.
+
+
+def test_every_committed_result_has_its_entry_and_every_entry_its_result():
+    found = page.results(COMMITTED, ENTRIES)
+    assert [result.entry.name for result in found] == [each.name for each in ENTRIES]
+    assert len(found) >= 20
+
+
+@pytest.mark.parametrize("result", page.results(COMMITTED, ENTRIES), ids=lambda result: result.entry.name)
+def test_a_committed_result_is_of_the_committed_adapter_and_version(result):
+    assert result.told["adapter"] == fingerprint(result.entry)
+    assert result.told["version"] == environments.pinned(result.entry.environment)[result.entry.library]
+    assert [*result.told["kinds"]] == [*result.entry.kinds]
+
+
+def test_the_committed_page_is_what_the_results_give():
+    written = (COMMITTED / "README.md").read_text("utf-8")
+    assert written == page.page(page.results(COMMITTED, ENTRIES))
+
+
+def test_the_catalogue_names_what_is_there():
+    assert len({each.name for each in ENTRIES}) == len(ENTRIES)
+    for each in ENTRIES:
+        assert {*each.kinds} <= {*KINDS}
+        functions = [
+            x.name for x in ast.parse(each.adapter.read_text("utf-8")).body if isinstance(x, ast.FunctionDef)
+        ]
+        assert {*each.kinds.values()} <= {*functions}
+        for table in (each.documented, each.threads, each.snippets):
+            assert {key.partition("/")[0] for key in table} <= {*each.kinds, "*", "paths"}
+        assert each.same_as in ("", *(other.name for other in ENTRIES))
+    named = {file for each in ENTRIES for file in each.snippets.values()}
+    assert named == {path.name for path in (HERE / "snippets").glob("*.py")}
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*HERE.glob("adapters/*.py"), *HERE.glob("snippets/*.py")]), ids=lambda p: p.name
+)
+def test_adapters_and_snippets_import_nothing_of_ours(path):
+    names = [
+        name.partition(".")[0]
+        for each in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(each, ast.Import | ast.ImportFrom)
+        for name in ([each.module or ""] if isinstance(each, ast.ImportFrom) else [x.name for x in each.names])
+    ]
+    assert "attnlab_theory" not in names
+    assert len(path.read_text("utf-8").splitlines()) < (30 if path.parent.name == "snippets" else 200)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--peers", "nothing"], "the board has no 'nothing'"),
+        (["--peers", "--as", "causal"], "leave --as"),
+        (["--install"], "belong to attnlab conform --peers"),
+    ],
+)
+def test_bad_input_of_the_board_gets_one_line(capsys, words, said):
+    assert main(["conform", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_name_stands_for_a_library_or_an_entry_point():
+    assert len(entries_of(None)) == len(ENTRIES)
+    assert [each.name for each in entries_of("torch.sdpa")] == ["torch.sdpa"]
+    assert {each.library for each in entries_of("flax")} == {"flax"}
