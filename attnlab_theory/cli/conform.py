@@ -29,12 +29,14 @@ class Conform:
     The target is called as f(q, k, v). Further arguments are found by their names: mask, causal, scale, softcap,
     window, bias. Without --as it prints how the target wants to be called, and the line to type next.
 
-    A row holds, or fails, or is a convention, for which nobody fails. The exit code is 0 if nothing fails, 1 if
-    something does, and 2 if the target cannot be called.
+    Each row of the result holds, fails, or reports a convention: a choice, such as the scale, that counts as no
+    failure. The exit code is 0 if nothing fails, 1 if something does, and 2 if the target cannot be called.
     """
 
     target: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TARGET]")] = None
-    """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION. A class stands for what it makes of no arguments."""
+    """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION.
+
+    Of a class, the object that it makes without arguments is judged."""
     kind: Annotated[Kinds | None, tyro.conf.arg(name="as")] = None
     """What the target promises. Only that is judged."""
     layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td"] | None = None

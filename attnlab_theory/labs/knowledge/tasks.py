@@ -86,9 +86,9 @@ class Run(RunLab):
     preset: PresetName = "tiny"
     """Model size and recipes. tiny: trained in minutes on two cores. homework: the homework's."""
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--variants"])] = ("none", "vanilla", "rope")
-    """The models. none is vanilla without pretraining. `knowledge pretrain -h` lists the others."""
+    """The models to train. `none` is `vanilla` without pretraining. `knowledge pretrain -h` lists the others."""
     seeds: int = 5
-    """How many seeds to run. Three took 7 minutes on two cores. Fewer decide nothing."""
+    """How many seeds to run. Three took 7 minutes on two cores. Fewer than three decide nothing."""
     out: Path = Path("lab/knowledge")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     persons: World = dataclasses.field(default_factory=World)

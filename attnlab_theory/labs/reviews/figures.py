@@ -123,7 +123,7 @@ def confidence(estimates: Estimates) -> Figure:
     found = estimates.of("accuracy by confidence")
     (gap,) = estimates.of("confidence less accuracy")
     low, high = 100 * gap.interval.low, 100 * gap.interval.high
-    title = f"Confidence exceeds accuracy by {low:.1f} to {high:.1f} points"
+    title = f"Confidence exceeds accuracy by {low:.1f} to {high:.1f} points".replace("-", "−")
     figure, (ax,) = style.panels(title, size=(5.2, 4.4))
     bars(ax, found, [e.setting["confidence"] for e in found], series=0)
     ax.plot([0.5, 1], [0.5, 1], color=style.INK, linewidth=0.8, label="confidence is accuracy")
