@@ -34,9 +34,7 @@ class Conform:
     """
 
     target: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TARGET]")] = None
-    """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION.
-
-    Of a class, the object that it makes without arguments is judged."""
+    """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION. A class is first called without arguments."""
     kind: Annotated[Kinds | None, tyro.conf.arg(name="as")] = None
     """What the target promises. Only that is judged."""
     layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td"] | None = None
