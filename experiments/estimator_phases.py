@@ -30,32 +30,43 @@ def draw_figure(findings: Findings):
     from attnlab_theory.estimators.figures import SHADES, draw_regions
     from attnlab_theory.report import style
 
-    figure, axes = style.panels(
-        "Trigonometric features vary least at small $D$; hyperbolic (small $L$) or dense exponential ones else",
-        columns=2,
-        size=(10.4, 4.6),
+    won = winners(findings)
+    trigonometric, hyperbolic, dense = (sum(best == name for *_, best, _ in won) for name in SHADES)
+    title = (
+        f"Trigonometric features vary least at {trigonometric} of {len(won)} points (small $D$),\n"
+        f"hyperbolic ones at {hyperbolic} (small $L$), dense exponential ones at {dense} (larger $L$ and $D$)"
     )
+    figure, axes = style.panels(title, columns=2, size=(10.4, 4.8))
     axis = np.geomspace(0.2, 13, 220)
     draw_regions(axes[0], axis, axis, d=claims.WIDTH)
     for i, name in enumerate(SHADES):
         for clear in (True, False):
-            chosen = [(x, y) for x, y, best, apart in winners(findings) if best == name and apart == clear]
+            chosen = [(x, y) for x, y, best, apart in won if best == name and apart == clear]
             if chosen:
                 face = style.COLOURS[i] if clear else "white"
                 label = name if clear else f"{name}, within the noise"
                 points = list(zip(*chosen, strict=True))
+                axes[0].plot(*points, style.MARKERS[i], color="white", ms=13)
                 axes[0].plot(
                     *points, style.MARKERS[i], color=style.COLOURS[i], markerfacecolor=face, ms=8, label=label
                 )
-    axes[0].plot([], [], "--", color="#333333", linewidth=1.2, label="with generalized for dense features")
+    axes[0].plot(
+        [],
+        [],
+        "--",
+        color="#333333",
+        linewidth=1.2,
+        label="border if generalized replace dense exponential features",
+    )
     axes[0].plot(axis, axis, ":", color="#777777", linewidth=1, label="$D = L$")
     axes[0].set(title=rf"Shade: predicted best; marker: measured best ($d = {claims.WIDTH}$)")
     axes[0].grid(False)
-    axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=8)
     for series, estimator in enumerate((*SHADES, "positive", "generalized exponential")):
         at = {"estimator": estimator, "difference_square": 2.0}
         curve = Findings(f for f in measured_variances(findings) if at.items() <= f.setting.items())
-        style.draw_predicted(axes[1], curve, "sum_square", series=series, label=estimator)
+        label = "positive (on hyperbolic at large $L$)" if estimator == "positive" else estimator
+        style.draw_predicted(axes[1], curve, "sum_square", series=series, label=label)
         style.draw_measured(axes[1], curve, "sum_square", series=series)
     axes[1].set(
         xscale="log", yscale="log", xlabel=r"$L = \|x+y\|^2$", ylabel=r"relative variance $\times$ features"

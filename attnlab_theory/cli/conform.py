@@ -42,12 +42,12 @@ class Conform:
     Further arguments are found by their names: mask, causal, scale, softcap, window, bias, cache. Without --as it
     prints how the target wants to be called, and the line to type next.
 
-    A row holds, or fails, or is a convention, for which nobody fails. The exit code is 0 if nothing fails, 1 if
-    something does, and 2 if the target cannot be called.
+    Each row of the result holds, fails, or reports a convention: a choice, such as the scale, that counts as no
+    failure. The exit code is 0 if nothing fails, 1 if something does, and 2 if the target cannot be called.
     """
 
     target: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TARGET]")] = None
-    """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION. A class stands for what it makes of no arguments."""
+    """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION. A class is first called without arguments."""
     kind: Annotated[Kinds | None, tyro.conf.arg(name="as")] = None
     """What the target promises. Only that is judged."""
     layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td", "tbd"] | None = None

@@ -27,7 +27,7 @@ class Estimators:
     scale: float | None = None
     """Inverse temperature of the scores; by default 1/sqrt(width)."""
     error: float = 0.05
-    """Wanted root mean square error of a row of weights, relative to its length."""
+    """Wanted root mean square error of a row of weights, relative to the row's Euclidean norm."""
     seed: int = 0
     """The seed of all random numbers."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--figure"])] = None

@@ -148,7 +148,7 @@ def advise(
         problem: from `pose`.
         features: per query and key, for every estimator, an even number; those that take two of each projection
             get half as many projections.
-        error: the wanted error of a row of weights, relative to its length.
+        error: the wanted error of a row of weights, relative to the row's Euclidean norm.
         draws: projections measured per estimator and coupling.
         seed: another seed draws other projections.
         progress: is called with the numbers of estimators that are done and planned.

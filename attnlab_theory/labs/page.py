@@ -198,8 +198,9 @@ def _cell(value: Any) -> str:
 
 
 def _called(name: str) -> str:
-    """A quantity, or a field of a setting, in words for people."""
-    return name.replace("_", " ").replace(" less ", " minus ")
+    """A quantity, or a field of a setting, in words for people. A loss that is "gained" in a file has changed."""
+    words = name.replace("_", " ").replace(" less ", " minus ")
+    return f"change of {words.removesuffix(' gained')}" if words.endswith(" gained") else words
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> Iterator[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Texts:
-    """Files of sentences, one a line. Without files, sentences are drawn from the embedded grammar."""
+    """Files given above hold one sentence a line. Without files, sentences are drawn from the embedded grammar."""
 
     train: Path | None = None
     """Sentences to learn."""

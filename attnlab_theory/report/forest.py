@@ -26,7 +26,8 @@ def draw(findings: Findings) -> Figure:
     for ax, name, each in zip(axes, names, shown, strict=True):
         _draw_claim(ax, each)
         left_out = len(findings.of(name)) - len(each)
-        ax.set_title(name + (f" (the first {SHOWN} of {SHOWN + left_out} settings)" if left_out else ""))
+        foil = " (a foil)" if each[0].expect == Verdict.REFUTED else ""
+        ax.set_title(name + foil + (f" (the first {SHOWN} of {SHOWN + left_out} settings)" if left_out else ""))
     style.legend(figure)
     return figure
 

@@ -67,16 +67,22 @@ def draw(folder: Path) -> None:
 
 
 def drawn(folder: Path) -> dict[Path, dict[str, Draw | None]]:
-    """How figures of labs are drawn from their numbers, by folder. Captions and knowledge have commands for it.
+    """How figures of labs are drawn from their numbers, by folder.
+
+    Runs of captions and knowledge have a command for it, `attnlab LAB draw`. What was only evaluated has none.
 
     Args:
         folder: of the figures.
     """
+    from attnlab_theory.labs.knowledge import figures as knowledge
+
     found: dict[Path, dict[str, Draw | None]] = {}
     for run in {
         path.parent for lab in ("mixers", "recurrent", "reviews") for path in (folder / lab).rglob("*.run.json")
     }:
         found[run] = {**_of_lab(run, run.relative_to(folder).parts[0])}
+    for path in (folder / "birthplaces").glob("*/estimates.json"):
+        found[path.parent] = {**knowledge.of_run(stored(path.parent), (), ())}
     for part in ("premises", "collapse", "approximations", "ablations"):
         for path in (folder / "heads").rglob(f"{part}.estimates.json"):
             found.setdefault(path.parent, {}).update(_of_heads(path, part))
@@ -95,7 +101,8 @@ def _of_lab(run: Path, lab: str) -> Mapping[str, Draw | None]:
         return json.loads((run / f"{name}.json").read_text("utf-8")) if (run / f"{name}.json").exists() else []
 
     if (run / "search.run.json").exists():
-        return drawing(reviews, ["searches"], Estimates(map(Estimate.from_json, rows("search")["estimates"])))
+        searched = Estimates(map(Estimate.from_json, rows("search")["estimates"]))
+        return {"search": functools.partial(reviews.searches, searched)}
     measured = stored(run)
     match lab:
         case "mixers":

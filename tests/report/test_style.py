@@ -1,11 +1,13 @@
 """The legend that all figures share, and what a refuted prediction looks like."""
 
+import dataclasses
+
 import pytest
 
 pytest.importorskip("matplotlib")
 
 from attnlab_theory.claims import Finding, Findings, Verdict
-from attnlab_theory.report import style
+from attnlab_theory.report import forest, style
 from attnlab_theory.stats import Interval
 
 
@@ -48,3 +50,11 @@ def test_a_refuted_prediction_is_grey_dashed_and_labelled_once(predicted, lines)
     assert len(ax.lines) == lines
     assert all(line.get_color() == style.REFUTED and line.is_dashed() for line in ax.lines)
     assert ax.get_legend_handles_labels()[1] == ["refuted: it is 2"]
+
+
+def test_a_foil_is_called_one_in_the_figure_of_claims_without_their_own():
+    wrong, *_ = findings(Interval(0.0, 1.0))
+    right = dataclasses.replace(wrong, expect=Verdict.SUPPORTED)
+    wrong = dataclasses.replace(wrong, claim="wrong")
+    titles = [ax.get_title(loc="left") or ax.get_title() for ax in forest.draw(Findings([right, wrong])).axes]
+    assert titles == ["toy", "wrong (a foil)"]

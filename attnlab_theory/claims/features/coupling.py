@@ -87,7 +87,9 @@ PUBLISHED = dataclasses.replace(
 FLIPPED = foil(
     PUBLISHED,
     name="published-orthogonal-bound-flipped",
-    statement="The same with the sign of the gain flipped: orthogonality costs them as much at least.",
+    statement=r"Orthogonality adds at least $(1-\frac{1}{m})\frac{2}{d+2}(\mathrm{SM} - "
+    r"e^{-(\|x\|^2+\|y\|^2)/2})^2$, $m \leq d$, to the mean squared error of hyperbolic features: the published "
+    "gain with its sign flipped.",
     source="mathematics/features.md#orthogonal-projections, with a sign flipped; Choromanski et al. 2021, "
     "theorem 2; practical4/3h.4",
     predict=lambda s: Interval.at_least(2 * _independent_error(s) - _published(s)),

@@ -93,7 +93,7 @@ UPDATE = exact_claim(
 
 DESCENT = exact_claim(
     name="an-attention-step-never-raises-the-energy",
-    statement=r"A step of attention never raises the energy.",
+    statement="A step of attention never raises the energy of the Hopfield network that stores the keys.",
     source="mathematics/limits.md#an-attention-step-lowers-the-energy-of-a-hopfield-network; Ramsauer et al. "
     "2021, theorem 1",
     hypotheses={"strength > 0": lambda s: s.strength > 0},

@@ -174,9 +174,9 @@ ONE_LESS = foil(
 
 NARROW = exact_claim(
     name="no-narrow-head-comes-near",
-    statement="No head of width $n - 2$ that a search finds comes nearer to all weights than the $e$ with "
-    r"$\sum_{ij}\ln^2(1 - e/P_{ij}) = \sigma^2$, the $(n - 1)$-th singular value of the row-centred "
-    r"$\log P$.",
+    statement="A search finds no head of width $n - 2$ whose largest error of a weight is below the $e$ with "
+    r"$\sum_{ij}\ln^2(1 - e/P_{ij}) = \sigma^2$. Here $\sigma$ is the $(n - 1)$-th singular value of the "
+    r"row-centred $\log P$.",
     source="mathematics/limits.md#which-weights-a-narrow-head-can-have; Eckart and Young 1936",
     hypotheses={"d = n - 2": lambda s: s.d == s.n - 2},
     predict=lambda s: Interval.at_least(theory.error_at_least(s.weights, s.d)),

@@ -47,8 +47,9 @@ def _fifth(setting: NoisyKeys) -> float:
 
 ERROR = Claim(
     name="small-noise-error",
-    statement=r"Under isotropic noise $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is that of independent normal "
-    r"scores, between the walls $e^\beta \gg n$ and $\beta\sqrt{2a} \ll 1$ and beyond them.",
+    statement=r"Under isotropic noise $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is that of a softmax of independent "
+    r"normal scores of variance $2a\beta^2$. This holds at every $\beta$, also where $e^\beta \gg n$ or "
+    r"$\beta\sqrt{2a} \ll 1$ fails.",
     source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(_exact(s)),

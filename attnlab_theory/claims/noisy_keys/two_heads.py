@@ -195,7 +195,7 @@ LOST = Claim(
 NEVER_LOST = foil(
     LOST,
     name="strong-heads-never-lose-their-key",
-    statement="At this strength head 1 copies $v_a$ in all but 5 % of problems.",
+    statement="At every strength head 1 gives $v_a$ at least half of its weight in all but 5 % of problems.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2, the reading that a large "
     "beta cures the noise; blog/multi",
     predict=Interval.at_most(0.05),
@@ -204,8 +204,8 @@ NEVER_LOST = foil(
 POINTS_AWAY = dataclasses.replace(
     LOST,
     name="stretched-key-points-away",
-    statement=r"At every strength $k_a \cdot q_1 < 0$ has probability $\Phi(-\sqrt{2})$ as $a \to 0$. The "
-    "homework sets this event aside: $v_a$ gets less than an even share.",
+    statement=r"At every strength the probability of $k_a \cdot q_1 < 0$ is $\Phi(-\sqrt{2})$, about 8 %, as "
+    r"$a \to 0$. Then head 1 gives $v_a$ less than $1/n$. The homework leaves this case out.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     predict=Interval.point(theory.ignored_key_probability(0.0)),
     settings=tuple(

@@ -141,7 +141,8 @@ CONSTRUCTED_ERROR = exact_claim(
 CONSTRUCTED_BOUND = dataclasses.replace(
     CONSTRUCTED_ERROR,
     name="constructed-error-bound",
-    statement=r"The margin $\beta^2$ alone certifies that error: leak times the farthest value.",
+    statement=r"The margin $\beta^2$ alone bounds the errors of $c_1$ and $c_2$ under the constructed head: by the "
+    "weight on unwanted keys, times the largest distance of a value from the wanted one.",
     source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.2",
     predict=lambda s: Interval.at_most(theory.constructed_bound(s.row, s.beta)),
     rival=Rival(
@@ -153,7 +154,8 @@ CONSTRUCTED_BOUND = dataclasses.replace(
 
 IDENTITY_OUTPUT = exact_claim(
     name="identity-queries-return-nothing",
-    statement=r"With the same $V$ but $Q=K=I$, $c_2 \approx Vx_2 = 0$: only the leak is left.",
+    statement=r"With $V=(u_bu_b^T-u_cu_c^T)/\beta^2$ but $Q=K=I$, $c_2 \approx Vx_2 = 0$: only what other tokens "
+    "give is left.",
     source="mathematics/routing.md#values-alone-are-enough-if-they-are-others; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.identity_output(s.beta)),

@@ -74,7 +74,8 @@ class Asked:
 def certificate(asked: Asked, found: Routing) -> float:
     """What attention's own weights promise, whatever `route` says of its margins.
 
-    If all other inputs had the weight of the second, that much would leak, at worst from the farthest value.
+    The leak is the weight on unwanted inputs, if every one of them weighed as much as the heaviest. The certificate
+    is the leak times the largest distance of a value from the wanted one, plus what the wanted value itself misses.
     """
     with jax.enable_x64(True):
         q, k = (jnp.asarray(asked.inputs @ matrix.T) for matrix in (found.q, found.k))
@@ -188,8 +189,9 @@ def _a_tenth(setting: RandomRouting) -> Interval:
 
 CERTIFIED = Claim(
     name="route-certifies",
-    statement="`route` uses up its tolerance: if all other keys weighed as much as the second, the error would be "
-    "the leaked weight times the farthest value, and that is the tolerance.",
+    statement="`route` uses up its tolerance. Suppose that every unwanted key weighed as much as the heaviest of "
+    "them. Then the weight on unwanted keys, times the largest distance of a value from the wanted one, would be "
+    "the tolerance.",
     source="mathematics/routing.md#any-routing-by-linear-algebra; Lawson and Hanson 1974, chapter 23; "
     "practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},

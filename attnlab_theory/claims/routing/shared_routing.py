@@ -111,7 +111,7 @@ ACYCLIC = tuple(routes for routes in itertools.product(range(3), repeat=3) if _e
 SHARED = Claim(
     name="shared-routes-every-chain",
     statement="$Q = K$ routes three independent inputs, the homework's among them, unless two or more of them "
-    "are to read each other in a cycle: attention's weights certify the tolerance.",
+    "are to read each other in a cycle. The largest error that attention's weights allow is the tolerance.",
     source="mathematics/routing.md#shared-keys-and-queries-route-every-chain; practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
     predict=lambda s: Interval.point(s.tolerance),

@@ -198,8 +198,9 @@ SUM_COPY = dataclasses.replace(
 
 NO_MIXTURE = exact_claim(
     name="no-mixture-is-near",
-    statement=r"Along one direction every token stays at least $\beta\sqrt{0.4}$ below $u_b$, or $\beta/\sqrt2$ "
-    "once $u_d$ or $u_c$ is added to $x_2$. So does every mixture of tokens, and with it $c_2$.",
+    statement=r"The wanted output $u_b$ is at least $\beta\sqrt{0.4}$ away from every mixture of the three tokens, "
+    r"and so from the output $c_2$ of any query with $V=I$. It is $\beta/\sqrt2$ if $u_d$ or $u_c$ is added to "
+    "$x_2$. Along one direction all three tokens lie at least that far below $u_b$, which proves it.",
     source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(s.beta * theory.nearest_mixture(s.middle)[1]),

@@ -125,7 +125,8 @@ AVERAGE_ERROR = exact_claim(
 
 AVERAGE_DIRECTION = exact_claim(
     name="average-error-points-at-the-others",
-    statement="The error of an average points exactly at the mean of the other values.",
+    statement="When a query averages some of the values, the error points from their mean exactly towards the mean "
+    "of the other values.",
     source="mathematics/selecting.md#averaging-a-set-of-values; practical4/2b; cs224n/1b.ii; blog/two",
     hypotheses=HYPOTHESES,
     predict=Interval.point(0.0),

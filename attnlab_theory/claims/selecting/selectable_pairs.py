@@ -67,9 +67,9 @@ def _share_instead(setting: NormalKeys) -> Interval:
 
 SHARE_SELECTABLE = Claim(
     name="share-of-selectable-sets",
-    statement=r"A random set of $n$ normal keys in $d$ dimensions is selectable as often as it is a face of their "
-    r"hull: $2 \sum_{m = d, d-2, \ldots} \binom{n-k}{m-k} \beta(k, m) \gamma(m, n)$ for $k$ of them, with the "
-    r"internal and external angles of regular simplices.",
+    statement=r"Some query averages $k$ given keys of $n$ normal keys in $d$ dimensions with the probability that "
+    r"they are a face of the keys' hull: $2 \sum_{m = d, d-2, \ldots} \binom{n-k}{m-k} \beta(k, m) \gamma(m, n)$, "
+    r"where $\beta(k, m)$ is an internal and $\gamma(m, n)$ an external angle of a regular simplex.",
     source="mathematics/selecting.md#how-often-random-keys-can-be-averaged; Baryshnikov and Vitale 1994; "
     "practical4/2b; cs224n/1b.ii",
     hypotheses=ROOM,

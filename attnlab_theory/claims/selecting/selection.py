@@ -82,8 +82,8 @@ def _least_share(key: PRNGKeyArray, setting: SubsetOfKeys) -> Scalar:
 
 FACES_SELECTABLE = Claim(
     name="faces-can-be-averaged",
-    statement=r"All the keys on a face of the hull, copies too, and all there are can be averaged by one query, as "
-    r"closely as one likes.",
+    statement="For each face of the keys' convex hull, one query averages all keys on it, copies included, as "
+    "closely as one likes. One query also averages all the keys.",
     source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b",
     hypotheses={"the subset is a face": lambda s: s.members == s.face},
     # Total variation at most TOLERANCE: each weight is off by no more.

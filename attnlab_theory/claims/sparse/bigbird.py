@@ -228,8 +228,8 @@ LAYOUTS = tuple(
 
 FURTHEST = Claim(
     name="furthest-by-one-sparse-layer",
-    statement="One sparse layer finds the furthest unit vector in those rows whose mask shows it: their share "
-    "is that of the pairs that the mask shows.",
+    statement="One sparse layer finds the unit vector that is furthest from the row's own if the row's mask shows "
+    "it. The share of such rows is the share of pairs of different vectors that the mask shows.",
     source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3",
     hypotheses={f"0 <= random_blocks <= {MOST_LINKS}": lambda s: 0 <= s.random_blocks <= MOST_LINKS},
     predict=lambda s: Interval.point(_visible(s)),
@@ -247,7 +247,8 @@ FURTHEST = Claim(
 
 FURTHEST_DENSE = Claim(
     name="furthest-by-one-dense-layer",
-    statement="One dense layer finds the furthest unit vector in every row.",
+    statement="One dense layer finds the unit vector that is furthest from the row's own in at least 99.9 % of "
+    "rows.",
     source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3",
     # Ties of float32 scores, some eps wide, are rarer than 1e-3 a row.
     predict=Interval(0.999, 1.0),

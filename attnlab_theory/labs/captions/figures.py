@@ -44,21 +44,30 @@ def perplexities(estimates: Estimates) -> Figure:
 def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
     """The validation loss of every arm and seed, epoch by epoch."""
     arms = _few(row["arm"] for row in curves)
+    seeds = [len(_by_seed(curves, arm)) for arm in arms]
+    form = ".0f" if max(seeds) == 1 else ".1f"
     ends = {}
     for arm in arms:
         by_seed = _by_seed(curves, arm).values()
         ends[arm] = np.mean([min(rows, key=lambda row: row["loss"])["epoch"] for rows in by_seed])
-    said = ", ".join(f"{epoch:.2g} ({arm})" for arm, epoch in ends.items())
-    figure, (ax,) = style.panels(f"Validation loss is lowest after epoch {said}", size=(6.8, 4.4))
+    first, *rest = (f"({arm})" for arm in arms)
+    number = iter(format(epoch, form) for epoch in ends.values())
+    said = ", ".join([f"{next(number)} epochs {first}", *(f"{next(number)} {arm}" for arm in rest)])
+    title = f"alidation loss is lowest after {said}"
+    title = f"V{title}" if max(seeds) == 1 else f"On average over {_from_to(seeds)} seeds, v{title}"
+    figure, (ax,) = style.panels(title, size=(6.8, 4.4))
     for series, arm in enumerate(arms):
         for place, rows in enumerate(_by_seed(curves, arm).values()):
             ax.plot(
                 [row["epoch"] for row in rows],
                 [row["loss"] for row in rows],
                 label=None if place else arm,
-                **look(series, linewidth=1.2, markerfacecolor=None),
+                # Lines that coincide: the lower one has larger markers.
+                **look(series, linewidth=1.2, markerfacecolor="none", markersize=9 - 1.5 * series),
             )
-    ax.set(xlabel="epoch", ylabel="validation loss, nats per token")
+    every = len({row["arm"] for row in curves})
+    left_out = f" ({len(arms)} of {every} arms are drawn)" if every > len(arms) else ""
+    ax.set(xlabel=f"epoch{left_out}", ylabel="validation loss, nats per token")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(loc="upper right", ncols=1 + len(arms) // 5)
     return figure
@@ -76,29 +85,40 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
     if len({each.setting["decoding"] for each in forward}) > MOST:
         return _frontier(estimates, arms[0])
     figure, (ax,) = style.panels(_trade(estimates, arms[0]), size=(7.0, 5.0))
-    for series, arm in enumerate(arms):
-        points = sorted(
+    lines = {
+        arm: sorted(
             ((e, estimates.of("backward", **e.setting)[0]) for e in estimates.of("forward", arm=arm)),
             key=lambda pair: pair[0].value,
         )
+        for arm in arms
+    }
+    for series, (arm, points) in enumerate(lines.items()):
         _line(ax, points, series=series, label=arm)
-        if series == 0:
-            for place, (x, y) in enumerate(points):
-                side, across, up = (1, "left", "bottom") if place % 2 else (-1, "right", "top")
-                ax.annotate(
-                    _called(x.setting["decoding"]),
-                    (x.value, y.value),
-                    (8 * side, 6 * side),
-                    textcoords="offset points",
-                    fontsize=7,
-                    bbox=BEHIND_WORDS,
-                    zorder=5,
-                    ha=across,
-                    va=up,
-                )
+    # The upper line has room above it. All others lie close to each other.
+    upper = max(lines.values(), key=lambda points: np.mean([y.value for _, y in points]))
+    for x, y in upper:
+        near = [
+            x_of.interval.high
+            for points in lines.values()
+            for x_of, y_of in points
+            if x_of.setting["decoding"] == x.setting["decoding"] and y_of.interval.overlaps(y.interval)
+        ]
+        ax.annotate(
+            _called(x.setting["decoding"]).replace(", ", "\n"),
+            (max(near), y.value),
+            (4, 3),
+            textcoords="offset points",
+            fontsize=8,
+            bbox=BEHIND_WORDS,
+            zorder=5,
+            ha="left",
+            va="bottom",
+        )
     ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
-    ax.margins(0.12)
-    ax.legend(loc="lower left", title=_over(forward), title_fontsize=8)
+    ax.margins(0.16, 0.12)
+    orders = {tuple(x.setting["decoding"] for x, _ in points) for points in lines.values()}
+    same = "\nthe same order on every line" if len(orders) == 1 < len(lines) else ""
+    ax.legend(loc="lower left", title=_over(forward) + same, title_fontsize=8)
     return figure
 
 
@@ -106,7 +126,7 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
     """The same for many decodings of one arm: a line for every way to cut, along its number."""
     forward = estimates.of("forward", arm=arm)
     best = max(estimates.of("harmonic", arm=arm), key=lambda e: e.value)
-    title = f"{arm} has its highest harmonic BLEU, {best.value:.3f}, with {_called(best.setting['decoding'])}"
+    title = f"{arm} has its highest harmonic BLEU, {best.value:.3f}, with {_joined(best.setting['decoding'])}"
     figure, (ax,) = style.panels(title, size=(7.4, 5.0))
     kinds: dict[str, list[tuple[float, Estimate, Estimate]]] = {}
     for each in forward:
@@ -152,7 +172,7 @@ def _kind(decoding: str) -> tuple[str, float]:
     if kind == "random":
         return "temperature", float(temperature or 1)
     name = kind.rstrip("0123456789.")
-    said = name.replace("_", "-") + (f", τ {temperature}" if temperature else "")
+    said = name.replace("_", "-") + (f", temperature {temperature}" if temperature else "")
     return said, float(kind[len(name) :])
 
 
@@ -165,7 +185,7 @@ def openings(estimates: Estimates) -> Figure:
     most = max(found, key=lambda e: e.value)
     title = (
         f"The commonest two first tokens begin {real.value:.0%} of real sentences,\n"
-        f"and {most.value:.0%} with {_called(most.setting['decoding'])} ({most.setting['arm']})"
+        f"and {most.value:.0%} with {_joined(most.setting['decoding'])} ({most.setting['arm']})"
     )
     figure, (ax,) = style.panels(title, size=(7.2, 4.4))
     for series, arm in enumerate(arms):
@@ -206,9 +226,9 @@ def heads(estimates: Estimates) -> Figure:
         ax.set_yscale("symlog", linthresh=0.005)
         ax.set_title(arm)
         ax.tick_params(labelleft=ax is axes[0])
-    axes[0].set_ylabel("loss gained without the head, nats per token\n(linear up to 0.005, then logarithmic)")
+    axes[0].set_ylabel("change of test loss without the head,\nnats per token (logarithmic from 0.005 on)")
     figure.supxlabel(
-        f"entropy of the head's weights, as a share of that of equal weights; {interval(found[0])}", fontsize=10
+        f"entropy of the head's weights, as a share of that of equal weights\n{interval(found[0])}", fontsize=10
     )
     return figure
 
@@ -224,26 +244,42 @@ def _trade(estimates: Estimates, arm: str) -> str:
     others = [e for e in every if e.setting["decoding"] != "random"]
     best = max(others or every, key=lambda e: e.value)
     backward = estimates.of("backward", **best.setting)[0].value
+    drawn = _joined(best.setting["decoding"])
     if len(others) in (0, len(every)):
-        drawn = _called(best.setting["decoding"]) if others else "drawn at random"
-        return f"{arm}, {drawn}: forward BLEU {best.value:.2f}, backward {backward:.2f}"
+        return f"With {drawn}, {arm} has a forward BLEU of {best.value:.2f} and a backward one of {backward:.2f}"
     plain = {score: estimates.of(score, arm=arm, decoding="random")[0].value for score in ("forward", "backward")}
     return (
-        f"{arm}: from random to {_called(best.setting['decoding'])}, forward BLEU goes from "
-        f"{plain['forward']:.2f} to {best.value:.2f},\nbackward BLEU from {plain['backward']:.2f} to {backward:.2f}"
+        f"With {drawn}, the forward BLEU of {arm} {_moves(plain['forward'], best.value)} "
+        f"and its backward BLEU {_moves(plain['backward'], backward)}"
     )
+
+
+def _moves(before: float, after: float) -> str:
+    verb = "rises" if after > before else "falls" if after < before else "goes"
+    return f"{verb} from {before:.2f} to {after:.2f}"
 
 
 def _called(decoding: str) -> str:
     kind, _, temperature = decoding.partition("-t")
+    if kind == "random":
+        return f"temperature {temperature or 1}"
     words = kind.replace("top_p", "top-p ").replace("top_k", "top-k ").replace("min_p", "min-p ")
-    return f"{words}, τ {temperature}" if temperature else words
+    return f"{words}, temperature {temperature}" if temperature else words
+
+
+def _joined(decoding: str) -> str:
+    """A decoding within a sentence."""
+    return _called(decoding).replace(", ", " and ")
+
+
+def _from_to(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def _over(found: Estimates) -> str:
     """The words of a legend about intervals over seeds. Arms may have different numbers of seeds."""
-    least, most = min(e.draws for e in found), max(e.draws for e in found)
-    return interval(found[0], f"t, n = {least}" if least == most else f"t, n = {least} to {most}")
+    return interval(found[0], f"t, n = {_from_to([e.draws for e in found])}")
 
 
 def _ends(found: Sequence[Estimate]) -> np.ndarray:

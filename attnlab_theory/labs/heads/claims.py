@@ -40,6 +40,8 @@ RARER = 0.1
 COLLAPSED = 0.1
 """Tokens collapse if less than this share of their first distance is left after the last layer."""
 
+LEFT = "of the tokens' distance to rank one is left after the last layer."
+
 TOLERATED = 0.1
 """The largest error of a head that survives an approximation."""
 
@@ -158,25 +160,25 @@ STATEMENTS = (
                 Kept.ATTENTION,
                 Interval.at_most(COLLAPSED),
                 "attention-alone-collapses",
-                f"Attention alone leaves at most {COLLAPSED:g} of the tokens' distance to rank one.",
+                f"Without MLPs and skip connections at most {COLLAPSED:.0%} {LEFT}",
             ),
             (
                 Kept.NO_MLPS,
                 Interval.at_least(COLLAPSED),
                 "skip-connections-stop-the-collapse",
-                f"Attention with skip connections leaves at least {COLLAPSED:g} of the distance.",
+                f"With skip connections, but without MLPs, at least {COLLAPSED:.0%} {LEFT}",
             ),
             (
                 Kept.NO_SKIPS,
                 Interval.at_most(COLLAPSED),
                 "mlps-do-not-stop-the-collapse",
-                f"Attention and MLPs without skip connections leave at most {COLLAPSED:g} of the distance.",
+                f"With MLPs, but without skip connections, at most {COLLAPSED:.0%} {LEFT}",
             ),
             (
                 Kept.ALL,
                 Interval.at_least(COLLAPSED),
                 "the-model-does-not-collapse",
-                f"The whole model leaves at least {COLLAPSED:g} of the distance.",
+                f"In the whole model at least {COLLAPSED:.0%} {LEFT}",
             ),
         )
     ),

@@ -87,12 +87,13 @@ def hedging(estimates: Estimates, findings: Findings) -> Figure:
     """The gamble of a layer's mean, beside what copies of its heads would gamble."""
     mean, alike = estimates.of("gamble index of the mean"), estimates.of("gamble index of one head's copies")
     said = _shown(findings, "the-layer-hedges")
-    figure, (ax,) = style.panels(f"{said} layers are shown to hedge", size=(6.8, 4.0))
+    title = f"{said.replace('of', 'of the')} layers with enough near-tied pairs are shown to hedge"
+    figure, (ax,) = style.panels(title, size=(6.8, 4.0))
     for series, (found, label) in enumerate(((mean, "mean of the heads"), (alike, "copies of one head"))):
         bars(ax, found, [e.setting["layer"] + 0.12 * series - 0.06 for e in found], series=series, label=label)
     for half in alike:
         ends = [half.setting["layer"] - 0.2, half.setting["layer"] + 0.2]
-        label = "margin: half of the copies'" if half is alike[0] else None
+        label = "margin: half of the copies' index" if half is alike[0] else None
         ax.plot(ends, [half.value / 2] * 2, color=style.INK, linestyle="--", linewidth=1, label=label)
     ax.set_xticks([e.setting["layer"] for e in mean])
     ax.set(xlabel="layer", ylabel="gamble index")

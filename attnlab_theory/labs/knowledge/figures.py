@@ -23,7 +23,10 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
     means = estimates.of("mean accuracy", group=group)
     seeds = max(e.draws for e in means)
     said = ", ".join(f"{e.value:.0%} ({_called(e.setting['variant'])})" for e in means)
-    figure, (ax,) = style.panels(f"Models are right about {said} of {group} persons", size=(6.8, 4.4))
+    title = f"Models are right about {said} of {group} persons"
+    if len(means) == 1:
+        title = f"{_called(means[0].setting['variant'])} is right about {means[0].value:.0%} of {group} persons"
+    figure, (ax,) = style.panels(title, size=(6.8, 4.4))
     for x, each in enumerate(means):
         points = estimates.of("accuracy", group=group, variant=each.setting["variant"])
         if seeds > 1:
@@ -68,8 +71,8 @@ def abstention(estimates: Estimates) -> Figure:
     curve = estimates.of("accuracy of the surest", variant=arms[-1])
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
     title = (
-        f"{_called(arms[-1])}: {curve[-1].value:.0%} of all answers are right, "
-        f"{half.value:.0%} of the surest {half.setting['coverage']:.0%}"
+        f"{_called(arms[-1])} is right on {curve[-1].value:.0%} of all questions,\n"
+        f"and on {half.value:.0%} of the {half.setting['coverage']:.0%} where it is surest"
     )
     figure, (ax,) = style.panels(title, size=(6.4, 4.4))
     for series, arm in enumerate(arms):
@@ -89,9 +92,9 @@ def confidences(estimates: Estimates) -> Figure:
     """The confidence of right and of wrong answers, in one panel for each arm."""
     arms = _arms(estimates.of("share at confidence"))
     areas = {e.setting["variant"]: e for e in estimates if e.quantity == "auroc"}
-    known = [f"{areas[v].value:.2f} ({_called(v)})" for v in arms if v in areas]
+    known = [f"{areas[v].value:.2f}" + (f" ({_called(v)})" if len(arms) > 1 else "") for v in arms if v in areas]
     title = "A right answer is surer than a wrong one with chance " + ", ".join(known) if known else "Confidences"
-    figure, axes = style.panels(title, 1, len(arms), size=(3.4 * len(arms) + 0.6, 3.6))
+    figure, axes = style.panels(title, 1, len(arms), size=(max(5.4, 3.4 * len(arms) + 0.6), 3.6))
     for ax, arm in zip(axes, arms, strict=True):
         for right, series, hatch in ((False, 1, "////"), (True, 0, "")):
             bins = [e for e in estimates.of("share at confidence", variant=arm) if e.setting["right"] == right]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class World:
-    """Which persons are generated and what the text says of them, if no corpus is given."""
+    """If no corpus is given, persons are generated. Options choose which, and what the text says of them."""
 
     finetuned: int | None = None
     """Persons in the text about whom finetuning asks. By default 60."""
@@ -52,7 +52,7 @@ class World:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Adjustments(ModelSizes):
-    """Changes to the preset.
+    """Other options change the preset.
 
     The preset tiny has 2 layers, 4 heads, width 128, block size 64 and 200 epochs of pretraining. The preset
     homework has 4 layers, 8 heads, width 256, block size 128 and 650 epochs.
@@ -86,9 +86,9 @@ class Run(RunLab):
     preset: PresetName = "tiny"
     """Model size and recipes. tiny: trained in minutes on two cores. homework: the homework's."""
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--variants"])] = ("none", "vanilla", "rope")
-    """The models. none is vanilla without pretraining. `knowledge pretrain -h` lists the others."""
+    """The models to train. `none` is `vanilla` without pretraining. `knowledge pretrain -h` lists the others."""
     seeds: int = 5
-    """How many seeds to run. Three took 7 minutes on two cores. Fewer decide nothing."""
+    """How many seeds to run. Three took 7 minutes on two cores. Fewer than three decide nothing."""
     out: Path = Path("lab/knowledge")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     persons: World = dataclasses.field(default_factory=World)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.plots import bars, interval, level, look, named
@@ -58,18 +58,19 @@ def searches(estimates: Estimates) -> Figure:
     best, lucky = estimates.of("best of n"), estimates.of("optimism")
     luck = lucky[-1].interval
     title = (
-        f"The best of {best[-1].setting['n']} trials has {best[-1].value:.1%} on validation,\n"
-        f"of which luck makes {100 * luck.low:+.1f} to {100 * luck.high:+.1f} points"
-    )
+        f"The best of {best[-1].setting['n']} trials is right on {best[-1].value:.1%} of validation.\n"
+        f"Luck adds {100 * luck.low:.1f} to {100 * luck.high:.1f} points to this"
+    ).replace("-", "−")
     figure, axes = style.panels(title, columns=2, size=(8.4, 4.0))
     for series, (ax, found, label) in enumerate(
-        zip(axes, (best, lucky), ("best validation accuracy", "winner's optimism"), strict=True)
+        zip(axes, (best, lucky), ("best validation accuracy", "accuracy that luck adds"), strict=True)
     ):
         tried = [e.setting["n"] for e in found]
         bars(ax, found, tried, series=series, line=True)
         ax.set(xlabel="trials of a search", ylabel=label, xlim=(tried[0] - 0.5, tried[-1] + 0.5))
         # A point alone has one tick, none at fractions of a trial.
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1))
     axes[1].axhline(0, color=style.INK, linewidth=0.8)
     return figure
 
@@ -122,7 +123,7 @@ def confidence(estimates: Estimates) -> Figure:
     found = estimates.of("accuracy by confidence")
     (gap,) = estimates.of("confidence less accuracy")
     low, high = 100 * gap.interval.low, 100 * gap.interval.high
-    title = f"Confidence exceeds accuracy by {low:.1f} to {high:.1f} points"
+    title = f"Confidence exceeds accuracy by {low:.1f} to {high:.1f} points".replace("-", "−")
     figure, (ax,) = style.panels(title, size=(5.2, 4.4))
     bars(ax, found, [e.setting["confidence"] for e in found], series=0)
     ax.plot([0.5, 1], [0.5, 1], color=style.INK, linewidth=0.8, label="confidence is accuracy")

@@ -202,7 +202,7 @@ def test_a_finer_sweep_is_drawn_by_ways_to_cut(tmp_path):
     figure = figures.quality_and_diversity(sweep.compare(rows))
     (legend,) = [ax.get_legend() for ax in figure.axes]
     said = [text.get_text() for text in legend.get_texts()]
-    assert said == ["temperature", "top-p", "top-p, τ 0.7", "top-k", "min-p"]
+    assert said == ["temperature", "top-p", "top-p, temperature 0.7", "top-k", "min-p"]
 
 
 @pytest.mark.parametrize("names", [("random",), ("top_p0.9",), ("top_p0.9", "random-t0.7"), ("random", "top_k5")])
