@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from attnlab_theory.conform.positions.alibi_judging import FUTURES, Biases, Size, published
-from attnlab_theory.conform.positions.calling import Shown
+from attnlab_theory.conform.positions.calling import Shown, refuses
 from attnlab_theory.conform.suite import NOTHING, Said
 
 Law = Callable[[Biases], Said]
@@ -41,7 +41,7 @@ def _slopes(suite: Biases, numbers: Sequence[int]) -> Said:
             what = "the published slopes in another order" if is_order else "slopes of its own"
             other = other or f"{heads} heads: {what}, {_few(read)}"
         ratio, why, shown = suite.judge(size, read)
-        if why and shown is not None and not shown.place and tried:
+        if refuses(why) and tried:
             other = other or f"{heads} heads are refused: {why}"
             continue
         if why:

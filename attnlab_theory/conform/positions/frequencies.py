@@ -7,7 +7,7 @@ import numpy as np
 KNOWN_BASES = (1e4, 5e5, 1e6, 1e5, 1e7, 1.5e5, 2.5e5, 5e6, 1e3)
 """Bases that models have; the first is that of the papers."""
 
-EXACT = 1e-4
+EXACT = 1e-5
 """Frequencies this near to powers of some base, in relative terms, are its powers."""
 
 NEAR = 0.02
@@ -136,23 +136,24 @@ def _natural(x: float) -> float:
     return float(near) if near and near <= MOST_NATURAL and abs(x / near - 1) < 0.01 else 0.0
 
 
-def unwrapped(angles: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def unwrapped(angles: np.ndarray, positions: np.ndarray, unit: float = 2.0**-24) -> tuple[np.ndarray, np.ndarray]:
     """Frequencies from angles at growing positions, as far as these go together; and how far they may be off.
 
     Args:
         angles: [t pairs], known up to full turns.
         positions: [t], the first two a token apart.
+        unit: half of the eps of the type that was read; an angle has an error of 16 of them at most.
     """
     apart = positions - positions[0]
     found = wrapped(angles[1] - angles[0]) / apart[1]
-    error = np.full(len(found), 1e-6 / apart[1])
+    error = np.full(len(found), 16 * unit / apart[1])
     for p, angle in zip(apart[2:], angles[2:], strict=True):
         ahead = found * p
         missed = wrapped(angle - angles[0] - ahead)
         # Where a reading contradicts the one before, the one before stays.
         good = np.abs(missed) < 0.3
         found = np.where(good, (ahead + missed) / p, found)
-        error = np.where(good, 1e-6 / p + 2e-7 * np.abs(found), error)
+        error = np.where(good, 16 * unit / p + 2e-7 * np.abs(found), error)
     return found, error
 
 

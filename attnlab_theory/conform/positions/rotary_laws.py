@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from attnlab_theory.conform.positions import rotary_together as together
 from attnlab_theory.conform.positions import rotary_ways as ways
-from attnlab_theory.conform.positions.calling import Shown, drawn
+from attnlab_theory.conform.positions.calling import Shown, drawn, refuses
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
 from attnlab_theory.conform.suite import NOTHING, Said
@@ -62,8 +62,7 @@ def large(suite: Rotation) -> Said:
         outcome = suite.judge(case)
         if outcome.why:
             last = last or together.reach(suite)
-            refused = outcome.shown is not None and not outcome.shown.place
-            if refused and (tried or last < LARGE[0]):
+            if refuses(outcome.why) and (tried or last < LARGE[0]):
                 return Said("convention", f"refused beyond {last}: {outcome.why}", tried)
             return Said("fails", outcome.why, tried + 1, outcome.shown, outcome.ratio)
         worst, tried, last = max(worst, outcome.ratio), tried + 1, max(case.positions)
@@ -94,7 +93,10 @@ def widths(suite: Rotation) -> Said:
             continue
         case = Case(width=width, seed=width, batch=1, heads=2, key_heads=2)
         probe = suite.ask(ways.fitted(case, suite.way))
-        (refused if probe.trouble or not suite.turning(width) else tried).append(case)
+        if not probe.trouble and not suite.turning(width):
+            said = f"no channel of {width} turns; {probe.call.words(suite.names)}"
+            return Said("fails", said, counterexample=Shown(probe.call, None, (), 0.0))
+        (refused if refuses(probe.trouble) else tried).append(case)
     if not tried:
         return Said("convention", f"vectors have a width of {own}; {len(refused)} others are refused")
     said = suite.all_of(tried)
@@ -109,7 +111,7 @@ def by_row(suite: Rotation) -> Said:
     if suite.way.told != "positions" or "b" not in suite.way.layout:
         return NOTHING
     outcome = suite.judge(Case(own_rows=True, seed=3))
-    if outcome.why and outcome.shown is not None and not outcome.shown.place and not suite.way.by_row:
+    if refuses(outcome.why) and not suite.way.by_row:
         return Said("convention", f"positions [b t] are refused: {outcome.why.partition(' (')[0]}")
     if outcome.why:
         return Said("fails", outcome.why, 1, outcome.shown, outcome.ratio)
@@ -140,7 +142,7 @@ def fewer_keys(suite: Rotation) -> Said:
     if "k" not in suite.names or "h" not in suite.way.layout:
         return NOTHING
     outcome = suite.judge(Case(heads=4, key_heads=2, seed=9))
-    if outcome.why and outcome.shown is not None and not outcome.shown.place:
+    if refuses(outcome.why):
         return Said("convention", f"refused: {outcome.why.partition('; the call')[0]}")
     if outcome.why:
         return Said("fails", outcome.why, 1, outcome.shown, outcome.ratio)
@@ -167,12 +169,9 @@ def kind(name: str) -> Callable[[Rotation], Said]:
         said = suite.all_of(cases)
         if said.verdict != "fails":
             return said
-        if (
-            isinstance(said.counterexample, Shown)
-            and not said.counterexample.place
-            and said.line.startswith("2 of 2")
-        ):
-            return Said("convention", f"refused: {said.line}", said.tried)
+        every, _, line = said.line.partition(": ")
+        if every == f"{len(cases)} of {len(cases)}" and refuses(line):
+            return Said("convention", f"refused: {line}", said.tried)
         if name == "float64" and suite.all_of(cases, "float32").verdict == "holds":
             line = f"computed in float32: {said.ratio:,.2g} tolerances of float64, within those of float32"
             return Said("convention", line, said.tried)

@@ -4,7 +4,7 @@ import numpy as np
 
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions import tolerances
-from attnlab_theory.conform.positions.calling import Given, Shown, drawn, largest, off
+from attnlab_theory.conform.positions.calling import Given, Shown, drawn, largest, off, refuses
 from attnlab_theory.conform.positions.frequencies import SHORT, power
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
@@ -150,8 +150,10 @@ def prefix(suite: Rotation) -> Said:
         )
         if first.trouble:
             return Said("fails", f"{first.trouble}; {first.call.words(suite.names)}", tried)
-        if second.trouble:
+        if refuses(second.trouble):
             break
+        if second.trouble:
+            return Said("fails", f"{second.trouble}; {second.call.words(suite.names)}", tried)
         tried += 1
         rows = ways.rows_of(one) + suite.way.shift
         n = suite.turning(one.width)
@@ -197,6 +199,8 @@ def apart(suite: Rotation) -> Said:
     """Batch elements and heads do not see each other: the last is replaced by numbers of 1e3, and others stay."""
     case = ways.fitted(Case(batch=3, heads=3, seed=7), suite.way)
     tried = 0
+    if not set("bh") & set(suite.way.layout):
+        return NOTHING
     first = suite.ask(case)
     if first.trouble:
         return Said("fails", f"{first.trouble}; {first.call.words(suite.names)}")
@@ -254,7 +258,7 @@ def reach(suite: Rotation) -> int:
         prefix(suite)
         suite.reached = suite.grows_from or (4001 if suite.way.told == "table" else SHORT[-1])
         for p in () if suite.grows_from or suite.way.told != "positions" else (16, 40, 64, 128, 300, 2049, 4001):
-            if suite.ask(ways.fitted(Case((p, 0)), suite.way)).trouble:
+            if refuses(suite.ask(ways.fitted(Case((p, 0)), suite.way)).trouble):
                 break
             suite.reached = p
     return suite.reached

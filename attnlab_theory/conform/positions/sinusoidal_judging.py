@@ -17,6 +17,7 @@ from attnlab_theory.conform.positions.calling import (
     drawn,
     largest,
     off,
+    refuses,
     whole,
 )
 from attnlab_theory.conform.positions.frequencies import SHORT, TRIAL, Fit, fitted, power, unwrapped
@@ -62,6 +63,8 @@ class Sinusoids(PositionSuite):
 
     ROLES = ROLES
     CONVENTIONS = ("framework", "base", "pairs")
+    reached = 0
+    """What `longest` found; 0 while nobody asked."""
 
     def open(self) -> None:
         """Guess how it is called, and which columns are sines."""
@@ -164,7 +167,7 @@ class Sinusoids(PositionSuite):
             if not np.isfinite(answer.table).all() or np.abs(np.hypot(sines, cosines) - 1).max() > 0.05:
                 continue
             angles = np.arctan2(sines, cosines)
-            found, _ = unwrapped(angles, np.array(rows, float))
+            found, _ = unwrapped(angles, np.array(rows, float), self.unit)
             shift = round(float(angles[0, 0] / found[0])) if found[0] else 0
             misfit = np.abs(np.angle(np.exp(1j * (angles[0] - shift * found)))).max() + 10.0 * (found[0] < 0)
             best = min(best, (float(misfit), pairs, sine_first))
@@ -174,7 +177,7 @@ class Sinusoids(PositionSuite):
             return
         sines, cosines = self.split(answer.table)
         angles = np.arctan2(sines, cosines)
-        found, error = unwrapped(angles, np.array(rows, float))
+        found, error = unwrapped(angles, np.array(rows, float), self.unit)
         self.shift = float(round(float(angles[0, 0] / found[0]))) if found[0] else 0.0
         base = self.declared.get("base")
         self.fit = fitted(found, error, answer.table.shape[1], base, ("turning", "all but one"))
@@ -211,7 +214,7 @@ class Sinusoids(PositionSuite):
         if width not in self._own:
             rows = TRIAL if not self.ask(TRIAL, width).trouble else SHORT
             sines, cosines = self.split(self.ask(rows, width).table)
-            self._own[width] = unwrapped(np.arctan2(sines, cosines), np.array(rows, float))
+            self._own[width] = unwrapped(np.arctan2(sines, cosines), np.array(rows, float), self.unit)
         return self._own[width]
 
     def exact(self, positions: Sequence[int], width: int, base: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -229,6 +232,21 @@ class Sinusoids(PositionSuite):
         error = tolerances.of_angles(rows, frequencies, tolerances.angle_kind(kind), read) + 2 * HALF_EPS[kind]
         most[:, sines] = most[:, cosines] = error
         return right, most
+
+    @property
+    def unit(self) -> float:
+        """Half of the eps of what is given, float32 at least: angles are counted in that by most."""
+        return max(HALF_EPS[self.gives], HALF_EPS["float32"])
+
+    def longest(self) -> int:
+        """The longest table, of some lengths, that is not refused."""
+        if not self.reached:
+            self.reached = 7
+            for n in (17, 64, 130, 1030):
+                if refuses(self.ask(range(n)).trouble):
+                    break
+                self.reached = n
+        return self.reached
 
     def judge(self, positions: Sequence[int], width: int = 0, base: float = 0.0) -> tuple[float, str, Shown | None]:
         """Ask, and compare with what is right: how many tolerances it is off, and in words if that is too much."""

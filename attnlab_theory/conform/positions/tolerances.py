@@ -7,7 +7,8 @@ Angles. A frequency is exp(-i ln(base) / n), or a power. The exponent is rounded
 logarithm, their product, its negative or reciprocal), which moves the frequency by 4 |ln f| w. An exponential errs
 by 4 w, the factor of the positions by 1 w, the product with position p by 1 w, and the store by 1 w. So the angle
 a = p f is off by at most p f (4 |ln f| + 7) w, and its sine and cosine by that and 4 w more. The reference makes
-the same roundings in float64, so its own bound is added.
+the same roundings in float64, so its own bound is added. The angle has to be a product. A program that multiplies
+one rotation by the next errs by p w in every pair, however slow the pair is. This bound does not hold for it.
 
 If frequencies are known only because they were read off, they carry the error of the reading, p times.
 

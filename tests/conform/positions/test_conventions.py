@@ -193,3 +193,36 @@ def test_a_short_table_is_no_failure(rows):
 
     suite = rotated(target)
     assert [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"] == []
+
+
+@pytest.mark.parametrize("rows", [7, 20, 100])
+def test_a_short_table_of_sinusoids_is_no_failure_and_one_that_is_given_short_is(rows):
+    def refusing(length, width):
+        if length > rows:
+            raise ValueError("too long")
+        return right.paper(rows, width)[:length]
+
+    suite = sinusoidal.SinusoidalSuite(Direct(refusing), "sinusoidal")
+    assert [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"] == []
+    suite = sinusoidal.SinusoidalSuite(
+        Direct(lambda length, width: right.paper(rows, width)[:length]), "sinusoidal"
+    )
+    assert suite.row("large positions").verdict == "fails"
+
+
+def test_a_width_at_which_nothing_turns_fails():
+    row = rotated(lambda x, positions: right.interleaved(x, positions) if x.shape[-1] < 64 else x).row("widths")
+    assert (row.verdict, row.line[:26]) == ("fails", "no channel of 64 turns; th")
+
+
+def test_a_base_near_a_known_one_is_one_of_its_own():
+    suite = rotated(of_base(10001.0))
+    assert told(suite)["frequencies"].startswith("of its own")
+    assert [row.name for row in suite.rows() if row.verdict == "fails"] == []
+
+
+def test_what_is_cut_short_is_no_refusal():
+    row = rotated(lambda x, positions: right.interleaved(x, positions)[..., :130, :]).row("lengths")
+    assert row.verdict == "holds"
+    cut = rotated(lambda x, positions: right.interleaved(x, positions)[..., :64, :]).row("lengths")
+    assert "gave [1, 2, 64, 8] where [1, 2, 65, 8] was expected" in cut.line or "[1, 2, 129, 8]" in cut.line
