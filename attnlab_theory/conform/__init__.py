@@ -9,7 +9,8 @@ Each suite lies in a folder of its own. `attention` judges functions of queries,
 are short descriptions, and the lines of numpy that draw their arrays are those that a counterexample prints.
 `guessing` finds the conventions by calls in which q = k = 0, for there the output shows the mask (`probe`).
 What is right comes from `reference`, in float64, and how near it must be from `tolerances`. `judging` judges
-one answer, `laws` several together. `shrinking` looks for the smallest case that fails.
+one answer, `laws` several together. `gradients` compares slopes, `paths` and `against` two ways to one answer, and
+`states` looks at what stays of a call. `shrinking` looks for the smallest case that fails.
 
 `linear` judges attention by a feature map, and recurrences by their own forms. `laws` judges what draws random
 numbers: random features and dropout. Both make their calls by `asking`.
@@ -17,6 +18,7 @@ numbers: random features and dropout. Both make their calls by `asking`.
 `sequences` judges layers, caches and models. They have no reference, and are compared with themselves.
 
 `callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
-hands over arrays of the target's own framework, and says in one line whatever goes wrong. Nothing here imports
-jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and `door` are for pytest.
+hands over arrays of the target's own framework (`frameworks`), and says in one line whatever goes wrong.
+Nothing here imports jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and `door`
+are for pytest.
 """
