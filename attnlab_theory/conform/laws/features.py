@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attnlab_theory.conform.laws import approximations, estimates, snippets
-from attnlab_theory.conform.laws.approximations import approximation_of
+from attnlab_theory.conform.laws.attending import approximation_of
 from attnlab_theory.conform.laws.estimates import Features
 from attnlab_theory.conform.laws.mapping import mapping_of
 from attnlab_theory.conform.suite import Row, Suite, row_of

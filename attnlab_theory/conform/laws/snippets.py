@@ -3,7 +3,7 @@
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.layouts import LAYOUTS
 from attnlab_theory.conform.callers import Place
-from attnlab_theory.conform.laws.approximations import COUNTS, Approximation
+from attnlab_theory.conform.laws.attending import COUNTS, Approximation
 from attnlab_theory.conform.laws.dice import Dice
 from attnlab_theory.conform.laws.drawing import Drawing
 from attnlab_theory.conform.laws.mapping import COUNT, PLACED, FeatureDraw

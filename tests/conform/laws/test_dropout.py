@@ -1,5 +1,7 @@
 """Dropout as a black box: right code keeps its laws, and every planted bug breaks one."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +83,23 @@ def test_a_target_without_a_rate_gets_one_line():
         DropoutSuite(Direct(lambda q, k, v, seed=0: np.zeros_like(v)), "dropout")
 
 
-def test_the_command_judges_dropout(capsys, tmp_path):
-    (tmp_path / "mine.py").write_text(Path(code.__file__).read_text())
-    assert main(["conform", f"{tmp_path}/mine.py::by_generator", "--as", "dropout"]) == 0
-    assert "FAILS" not in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("file", "name", "kind"),
+    [("dropout_code", "by_generator", "dropout"), ("feature_code", "positive", "random-features")],
+)
+def test_the_command_judges_laws_without_jax(tmp_path, file, name, kind):
+    source = Path(code.__file__).with_name(f"{file}.py").read_text()
+    (tmp_path / "mine.py").write_text(source)
+    run = (
+        "import sys; from attnlab_theory.cli import main;"
+        f"code = main(['conform', '{tmp_path}/mine.py::{name}', '--as', '{kind}']);"
+        "assert not {'jax', 'torch'} & set(sys.modules), 'jax was imported'; sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_kernel_of_another_kind_is_refused(capsys, tmp_path):
+    (tmp_path / "mine.py").write_text("def f(q, k, v, p, seed): return v")
+    assert main(["conform", f"{tmp_path}/mine.py::f", "--as", "dropout", "--kernel", "softmax"]) == 2
+    assert "--kernel says nothing of --as dropout" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 
 from attnlab_theory.conform.callers import Direct, Place
 from attnlab_theory.conform.laws import snippets
-from attnlab_theory.conform.laws.approximations import approximation_of
+from attnlab_theory.conform.laws.attending import approximation_of
 from attnlab_theory.conform.laws.drawing import drawing_of
 from attnlab_theory.conform.laws.mapping import mapping_of
 from tests.conform.laws import dropout_code, feature_code

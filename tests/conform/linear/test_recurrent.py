@@ -74,6 +74,16 @@ def test_how_it_is_called_is_found_and_said(target, said):
     assert {name: found[name] for name in said} == said
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("target", [code.linear, code.gated, code.delta], ids=lambda each: each.__name__)
+def test_right_recurrences_stay_within_what_is_measured_over_twenty_draws(target, kind):
+    passes = RecurrentSuite(Direct(target), "recurrent").passes
+    for seed in range(20):
+        whole = passes.whole(17, seed=seed, kind=kind, decay=("mild", "strong", "none")[seed % 3])
+        assert passes.compared(whole, (9, 8)) == ""
+    assert passes.largest < 0.5
+
+
 def test_without_a_state_chunks_or_another_form_the_remedy_is_said():
     with pytest.raises(ValueError, match=r"no argument for a state or for chunks: say --against"):
         RecurrentSuite(Direct(lambda q, k, v: v), "recurrent")

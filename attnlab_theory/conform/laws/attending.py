@@ -1,0 +1,152 @@
+"""Attention by random features, and how it is called."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.conform.asking import (
+    ADAPTER,
+    SEEDS,
+    Answer,
+    Asker,
+    named,
+    parameters_of,
+    refuse_unknown,
+    shapes,
+)  # fmt: skip
+from attnlab_theory.conform.attention.reference import Problem, attend
+from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.laws.dice import Dice, dice_of
+
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "count": (
+        "num_features", "n_features", "nb_features", "features", "m", "feature_count", "num_random_features",
+    ),
+    "causal": ("causal", "is_causal"),
+    "seed": SEEDS,
+}  # fmt: skip
+"""What parameters are for, by their names."""
+
+OF_ANY = ("bhtd", "bthd", "btd", "td")
+
+COUNTS = (16, 64, 256)
+"""Numbers of features that are asked for."""
+
+SIZES = {"batch": 2, "heads": 3, "tokens": 6, "width": 4, "values": 3}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Approximation:
+    """One target, and how it is called."""
+
+    asker: Asker
+    names: Mapping[str, str]
+    dice: Dice
+    scale: str = "rsqrt"
+    causal: bool = False
+    """Whether it hides the future without being asked."""
+
+    def ask(
+        self, given: tuple[np.ndarray, ...], seed: int, *, count: int | None = None, causal: bool = False
+    ) -> Answer:
+        """Make one call."""
+        plain: dict[str, Any] = {}
+        if "count" in self.names:
+            plain[self.names["count"]] = count or COUNTS[-1]
+        if "causal" in self.names:
+            plain[self.names["causal"]] = causal
+        return self.asker.ask(*given, plain=plain, random=self.dice.thrown(seed))
+
+    def drawn(self, seed: int = 5, tokens: int = SIZES["tokens"]) -> tuple[np.ndarray, ...]:
+        """q, k and v [b h t d]; queries and keys are short, so that a few features do."""
+        r = np.random.default_rng(seed)
+        batch = SIZES["batch"] if "b" in self.asker.layout else 1
+        heads = SIZES["heads"] if "h" in self.asker.layout else 1
+        size = (batch, heads, tokens)
+        short = 0.8 if self.scale == "rsqrt" else 0.8 * SIZES["width"] ** -0.25
+        q, k = (r.standard_normal((*size, SIZES["width"])) for _ in range(2))
+        q, k = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k))
+        q, k = (short * r.uniform(0.3, 1, (*size, 1)) * x for x in (q, k))
+        return tuple(x.astype(np.float32) for x in (q, k, r.standard_normal((*size, SIZES["values"]))))
+
+    def exact(self, given: tuple[np.ndarray, ...], *, causal: bool = False) -> np.ndarray:
+        """Softmax attention."""
+        q, k, v = given
+        n = q.shape[2]
+        seen = np.tri(n, dtype=bool) if causal or self.causal else np.ones((n, n), bool)
+        return attend(Problem(q, k, v, self.factor(q.shape[-1]), seen[None, None])).output
+
+    def factor(self, width: int) -> float:
+        """The scale of the scores."""
+        return {"rsqrt": width**-0.5, "one": 1.0}.get(self.scale) or float(self.scale)
+
+    def spread(self, given: tuple[np.ndarray, ...], count: int | None) -> float:
+        """The largest relative standard deviation of a normaliser by independent features; 0.5 if it is not known.
+
+        It is at most that of one weight, by either family of `kernels`.
+        """
+        if count is None:
+            return 0.5
+        q, k = (np.asarray(x, np.float64) * self.factor(x.shape[-1]) ** 0.5 for x in given[:2])
+        near = ((q[..., :, None, :] + k[..., None, :, :]) ** 2).sum(-1).max()
+        far = ((q[..., :, None, :] - k[..., None, :, :]) ** 2).sum(-1).max()
+        most = max(np.expm1(near), np.exp(far) * (1 + np.exp(-2 * far) / 2))
+        return float(min((most / count) ** 0.5, 0.5))
+
+    def lines(self) -> list[tuple[str, str]]:
+        """How it is called, in words."""
+        scale = {"rsqrt": "1/sqrt(width)", "one": "1"}.get(self.scale, self.scale)
+        hides = "always" if self.causal else f"by {self.names['causal']}" if "causal" in self.names else "no"
+        return [
+            ("scale", scale),
+            ("hides the future", hides),
+            ("number of features", self.names.get("count", "its own")),
+        ]
+
+
+def approximation_of(caller: Caller, declared: Mapping[str, Any]) -> Approximation:
+    """How a target is called: that in which a mean of draws is nearest to softmax attention.
+
+    Args:
+        caller: of the target.
+        declared: its layout, framework and scale, where they are known.
+
+    Raises:
+        ValueError: if it can be called in no way.
+    """
+    rest, required = parameters_of(caller, 3)
+    names = named(rest, ROLES)
+    refuse_unknown(caller, required, names)
+    frameworks = (declared["framework"],) if "framework" in declared else (*caller.about()["uses"], "numpy")
+    fits: list[tuple[float, Approximation]] = []
+    said: list[str] = []
+    for framework in frameworks:
+        for layout in (declared["layout"],) if "layout" in declared else OF_ANY:
+            trial = Approximation(asker=Asker(caller, framework, layout), names=names, dice=Dice())
+            given = trial.drawn()
+            dice, answer = dice_of([*names.values()], framework, functools.partial(_thrown, trial, given))
+            if answer.trouble:
+                said.append(f"{shapes(given, layout)}: {answer.trouble}")
+                continue
+            trial = dataclasses.replace(trial, dice=dice)
+            mean = np.mean([trial.ask(given, seed).output for seed in range(20)], 0)
+            for scale in (declared["scale"],) if "scale" in declared else ("rsqrt", "one"):
+                for causal in (False,) if "causal" in names else (False, True):
+                    each = dataclasses.replace(trial, scale=scale, causal=causal)
+                    error = float(np.nan_to_num(np.abs(mean - each.exact(given)), nan=1e30).max())
+                    fits.append((error, each))
+    if not fits:
+        raise ValueError(
+            f"{caller.name} answered no trial call. {'; '.join(dict.fromkeys(said[:2]))}. "
+            f"Say --layout or --framework, or {ADAPTER}"
+        )
+    # Several layouts may be as near, but for chance: the first is meant.
+    least = min(error for error, _ in fits)
+    return next(each for error, each in fits if error <= 3 * least)
+
+
+def _thrown(trial: Approximation, given: tuple[np.ndarray, ...], dice: Dice) -> Answer:
+    return dataclasses.replace(trial, dice=dice).ask(given, 0)
