@@ -71,4 +71,4 @@ def test_a_small_calibration_of_wrong_code():
     assert "query 0 sees key 0 only" in bugs[1]["why"]
     changes = [each for each in mutants.changes() if mutants.function(each) == "causal_mask"]
     changed = run.of_mutants(changes[-1:], quiet)
-    assert [bool(each["by"]) for each in changed] == [True]
+    assert [(bool(each["by"]), each["why"]) for each in changed] == [(True, "")]
