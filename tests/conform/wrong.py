@@ -54,6 +54,8 @@ def whole(q, k, v, mask=None, *, bug="", causal=False, window=None, softcap=None
     if softcap is not None and bug == "softcap after mask":
         scores = softcap * np.tanh(scores / softcap)
     top = 0 if bug == "no maximum" else scores.max(-1, keepdims=True)
+    if bug == "maximum of the last block" and s > 32:
+        top = scores[..., (s - 1) // 32 * 32 :].max(-1, keepdims=True)
     raised = np.exp(scores - top)
     if bug == "mask after softmax":
         raised = np.where(seen, np.exp((q @ np.swapaxes(k, -1, -2)) * one(d**-0.5)), 0)
@@ -159,6 +161,7 @@ BUGS = {
     "contiguous only": "softmax",
     "one query squeezed": "softmax",
     "blocks of 64 forget": "softmax",
+    "maximum of the last block": "softmax",
     "causal off by one": "causal",
     "causal by blocks of 16": "causal",
     "strictly causal": "causal",

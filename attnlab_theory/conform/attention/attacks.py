@@ -33,6 +33,16 @@ def _sizes(*sizes: tuple[int, int, int, int], **others: Any) -> Callable[[Kind, 
     return lambda kind, way: [Case(**dict(zip(names, size, strict=True)), **others) for size in sizes]
 
 
+def _edges(kind: Kind, way: Conventions) -> list[Case]:
+    """Lengths beside the edges of blocks. Large scores show a maximum that is forgotten from block to block."""
+    lengths = (17, 65, 15, 16, 63, 64, 127, 129)
+    return [
+        Case(queries=n, keys=n, batch=1, values=values)
+        for values, sizes in (("plain", lengths), ("large", (17, 65, 129)))
+        for n in sizes
+    ]
+
+
 def _values(*names: str) -> Callable[[Kind, Conventions], list[Case]]:
     return lambda kind, way: [
         Case(values=name, queries=t, keys=s, seed=seed)
@@ -144,7 +154,7 @@ ATTACKS: Mapping[str, Attack] = {
     "more keys": Attack("more keys than queries", _sizes((4, 7, 4, 3), (2, 19, 4, 3))),
     "block edges": Attack(
         "lengths beside the edges of blocks",
-        _sizes(*((n, n, 4, 3) for n in (17, 65, 15, 16, 63, 64, 127, 129)), batch=1),
+        _edges,
     ),
     "scale": Attack("a scale that is given is used", _scales),
     "masks": Attack("masks of all keys, random, one key left", _masks("all", "random", "one", by_head=False)),

@@ -1,0 +1,156 @@
+"""The bugs of the museum as black boxes: functions of queries, keys and values, each with its arguments."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from attnlab_theory.attention import attention, attention_weights, causal_mask, multi_head_attention
+from attnlab_theory.museum.bugs import caches, masks, sharing, split_heads, weights
+
+
+class Box(NamedTuple):
+    """A target and what it promises."""
+
+    kind: str
+    target: Callable[..., Any]
+    layout: str = "td"
+
+
+def usual(q, scale=None):
+    return q.shape[-1] ** -0.5 if scale is None else scale
+
+
+def masked(mix):
+    """A wrong operator (q, k, v, mask, scale=) with both arguments."""
+    return lambda q, k, v, mask=None, scale=None: mix(q, k, v, mask, scale=usual(q, scale))
+
+
+def unmasked(mix):
+    return lambda q, k, v, scale=None: mix(q, k, v, scale=usual(q, scale))
+
+
+def causal(mix):
+    """A wrong operator under a right causal mask."""
+    return lambda q, k, v, scale=None: mix(q, k, v, causal_mask(len(q), len(k)), scale=usual(q, scale))
+
+
+def one_ahead(q, k, v, scale=None):
+    ahead = jnp.tri(len(q), len(k), len(k) - len(q) + 1, dtype=bool)
+    return attention(q, k, v, ahead, scale=usual(q, scale))
+
+
+def centred(mix):
+    return lambda *x, **options: mix(*(each - each.mean(axis=0, keepdims=True) for each in x), **options)
+
+
+def tokens_first(q, k, v, scale=None):
+    """[t h d] as the heads' own [h t d] by a reshape where a transpose was due."""
+    q, k, v = (x.reshape(x.shape[1], x.shape[0], x.shape[2]) for x in (q, k, v))
+    return multi_head_attention(q, k, v, scale=usual(q, scale)).swapaxes(0, 1)
+
+
+def of_scores(scores):
+    """Wrong scores (q, k, scale=), and what they mix."""
+    return lambda q, k, v, scale=None: jax.nn.softmax(scores(q, k, scale=usual(q, scale)), axis=1) @ v
+
+
+def mixtures(q, k, v, scale=None):
+    """Two mixtures of all keys under a triangular mask, as in `linformer_under_a_mask`."""
+    m, n = 2, len(k)
+    e = jnp.cos(1.0 + jnp.arange(m * n, dtype=k.dtype)).reshape(m, n)
+    visible = jnp.arange(m)[None, :] <= jnp.arange(len(q))[:, None]
+    return attention(q, e @ k, e @ v, visible, scale=usual(q, scale))
+
+
+def scaled_bias(q, k, v, mask=None, bias=None):
+    if bias is None:
+        return attention(q, k, v, mask, scale=usual(q))
+    return masks.bias_before_the_scale(q, k, v, mask, scale=usual(q), bias=bias)
+
+
+BOXES = {
+    "zero-after-softmax": Box("causal", causal(masks.zero_after_softmax)),
+    "mask-inverted": Box("causal", causal(masks.means_the_opposite(attention))),
+    "mask-off-by-one": Box("causal", one_ahead),
+    "mask-of-ten-thousand": Box("softmax", masked(masks.hides_with_a_number)),
+    "causal-mask-skipped": Box("causal", unmasked(attention)),
+    "normalised-over-time": Box("causal", centred(causal(attention))),
+    "bias-before-the-scale": Box("bias", scaled_bias),
+    "softmax-over-queries": Box(
+        "softmax",
+        lambda q, k, v, scale=None: (
+            weights.softmax_over_queries(attention_weights)(q, k, scale=usual(q, scale)) @ v
+        ),
+    ),
+    "dropout-while-evaluating": Box("softmax", masked(weights.drops_out(attention))),
+    "scale-forgotten": Box(
+        "softmax",
+        lambda q, k, v, mask=None, scale=None: (
+            weights.scale_is_forgotten(attention_weights)(q, k, mask, scale=scale) @ v
+        ),
+    ),
+    "eight-bits-by-default": Box("softmax", masked(weights.rounds_its_keys(attention))),
+    "cache-loses-its-newest-key": Box("causal", unmasked(caches.loses_its_newest_key)),
+    "rescaling-forgotten": Box("softmax", masked(caches.forgets_to_rescale)),
+    "queries-not-mapped": Box(
+        "multi-head",
+        lambda q, k, v: split_heads.maps_all_but_the_queries(unmasked(attention))(q, k, v),
+        "htd",
+    ),
+    "reshape-for-transpose": Box("multi-head", tokens_first, "thd"),
+    "mask-for-the-wrong-heads": Box(
+        "multi-head",
+        lambda q, k, v, mask=None: split_heads.masks_all_heads_but_one(q, k, v, mask, scale=usual(q)),
+        "htd",
+    ),
+    "one-side-normalised": Box("softmax", of_scores(sharing.only_keys_normalised)),
+    "fused-projection-misread": Box("softmax", of_scores(sharing.columns_in_another_order)),
+    "linformer-used-causally": Box("causal", mixtures),
+}
+"""Those that are wrong as functions of queries, keys and values."""
+
+
+CONVENTIONS = {
+    "mask-of-the-upper-left": Box(
+        "causal",
+        lambda q, k, v: attention(q, k, v, masks.upper_left(len(q), len(k)), scale=usual(q)),
+    ),
+    "groups-in-another-order": Box(
+        "grouped-query",
+        lambda q, k, v: split_heads.groups_in_the_other_order(q, k, v, scale=usual(q)),
+        "htd",
+    ),
+    "hidden-nan-spreads": Box("softmax", masked(masks.zero_times_whatever_is_hidden(attention))),
+}
+"""Those that a stranger may do on purpose: nobody fails for them, and the profile or a row tells of them."""
+
+TOLD = {
+    "mask-of-the-upper-left": ("more keys than queries", "start: query 0 sees key 0 only"),
+    "groups-in-another-order": ("head h reads the keys", "h % groups (interleaved)"),
+    "hidden-nan-spreads": ("hidden NaN", "nan in a value"),
+}
+"""The line that tells, and what it says."""
+
+REASONS = {
+    "maximum-over-future-positions": "linear attention: of another kind",
+    "normaliser-without-gradient": "outputs are right; of gradients",
+    "keys-without-gradient": "outputs are right; of gradients",
+    "cache-off-by-one": "a cache: of another kind",
+    "heads-summed": "a mean over heads: no kind promises one",
+    "padding-counts-as-a-head": "a mean over heads: no kind promises one",
+    "rotary-layouts-mixed": "rotary embeddings: of another kind",
+    "rotation-without-its-minus": "rotary embeddings: of another kind",
+    "positions-in-bfloat16": "rotary embeddings: of another kind",
+    "sine-and-cosine-out-of-step": "sinusoidal embeddings: of another kind",
+    "frequencies-by-precedence": "rotary embeddings: of another kind",
+    "bigbird-never-switches-back": "sparse attention: no kind promises it",
+    "features-without-d-to-the-quarter": "random features: of another kind",
+    "eps-inside-the-feature-map": "random features: of another kind",
+    "orthogonal-without-sign-fix": "random features: of another kind",
+    "one-key-for-queries-and-keys": "a claim about draws, no function",
+    "gradient-stops-at-each-state": "a recurrent network, and its gradients",
+    "slope-of-another-activation": "a recurrent network, and its gradients",
+}
+"""Why the others are no function of queries, keys and values whose outputs are wrong."""

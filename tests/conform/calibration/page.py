@@ -1,0 +1,122 @@
+"""The page of the calibration, from its record."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.conform.calibration import PAGE, RECORD
+
+Rows = list[dict[str, Any]]
+
+HEAD = """# Does `attnlab conform` find what is wrong, and nothing else?
+
+`python -m tests.conform.calibration` writes this page from [its record](../{record}).
+Three kinds of wrong code are asked as black boxes. *Planted* bugs stand in `tests/conform/wrong.py`. Those of the
+*museum* happened to somebody. *Mutants* are all changes of five files of `attention/`, as [the page on
+mutants](mutants.md) defines them. ONNX's vectors see the same code, within ONNX's own tolerance. Those of half
+precision are left out, for there it fails right code.
+"""
+
+WRONG = """
+## Wrong code
+
+A bug or a mutant counts if it moves an output of some kind. All others stand below, with the reason.
+
+{table}
+"""
+
+RIGHT = """
+## Right code
+
+Each of these got {calls} at each type, from {seeds} seeds. Nobody may be accused.
+
+{table}
+"""
+
+LISTS = """
+## Planted bugs
+
+{planted}
+
+## Bugs of the museum
+
+{museum}
+
+## Mutants that do not count, or are not found
+
+{rest}
+"""
+
+
+def write(root: Path) -> None:
+    """Write the page."""
+    (root / PAGE).write_text(text(json.loads((root / RECORD).read_text("utf-8"))), "utf-8")
+
+
+def text(record: dict[str, Rows]) -> str:
+    """The page as Markdown."""
+    planted, museum, mutants, right = (record.get(name, []) for name in ("planted", "museum", "mutants", "right"))
+    rows = [
+        _rate("planted", planted),
+        _rate("museum", [each for each in museum if not each["why"]]),
+        _rate("mutants", [each for each in mutants if not each["why"]]),
+    ]
+    found = HEAD.format(record=RECORD)
+    found += WRONG.format(
+        table=_table(("wrong code", "asked", "found by conform", "found by ONNX's vectors"), rows)
+    )
+    calls = sorted({each["calls"] for each in right})
+    of = f"{calls[0]:,} to {calls[-1]:,} calls" if calls else "no calls"
+    found += RIGHT.format(calls=of, seeds=max((each["seeds"] for each in right), default=0), table=_right(right))
+    return found + LISTS.format(
+        planted=_table(
+            ("bug", "kind", "found by", "by ONNX's vectors"),
+            [(each["bug"], each["kind"], each["by"] or "nothing", _code(each["onnx"])) for each in planted],
+        ),
+        museum=_table(
+            ("bug", "kind", "found by", "by ONNX's vectors"),
+            [
+                (each["bug"], each["kind"] or "-", each["by"] or each["why"] or "nothing", _code(each["onnx"]))
+                for each in museum
+            ],
+        ),
+        rest=_rest([each for each in mutants if not each["by"]]),
+    )
+
+
+def _rate(name: str, rows: Rows) -> tuple[str, ...]:
+    ours, theirs = (sum(bool(each[who]) for each in rows) for who in ("by", "onnx"))
+    return name, str(len(rows)), str(ours), str(theirs)
+
+
+def _right(rows: Rows) -> str:
+    return _table(
+        ("code", "type", "calls", "not judged", "accused", "largest error per tolerance"),
+        [
+            (each["code"], each["type"], *(f"{each[n]:,}" for n in ("calls", "not_judged", "alarms")), _two(each))
+            for each in rows
+        ],
+    )
+
+
+def _two(each: dict[str, Any]) -> str:
+    return f"{each['largest']:.2g}" if each["calls"] > each["not_judged"] else "-"
+
+
+def _rest(rows: Rows) -> str:
+    counts = Counter((each["file"].rpartition("/")[2], each["function"], each["why"]) for each in rows)
+    alone = "**moves outputs, and is not found**"
+    return _table(
+        ("file", "function", "changes", "why"),
+        [(f"`{file}`", f"`{name}`", str(count), why or alone) for (file, name, why), count in counts.items()],
+    )
+
+
+def _code(name: str) -> str:
+    return f"`{name}`" if "_" in name else name or "nothing"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)

@@ -1,0 +1,185 @@
+"""What the calibration asks, and what it answers, as plain values."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.conform.attention.suite import AttentionSuite
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.museum.bugs import BUGS
+from tests.conform import wrong
+from tests.conform.calibration import alarms, judging, museum, mutants
+from tests.mutants.changes import Change
+
+Say = Callable[[str], None]
+
+JAX = {"framework": "jax"}
+
+
+def planted(say: Say = print, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The bugs of `tests/conform/wrong.py`, by the suite and by ONNX's vectors."""
+    found = []
+    for bug, kind in wrong.BUGS.items():
+        if names and bug not in names:
+            continue
+        wrong.calls.clear()
+        by, line = judging.by_suite(wrong.MADE[kind](bug), kind, {})
+        wrong.calls.clear()
+        onnx = judging.by_vectors(with_everything(bug), {})
+        found.append({"bug": bug, "kind": kind, "by": by, "line": line, "onnx": onnx})
+        say(f"{bug}: {by or 'not found'}; ONNX: {onnx or 'not found'}")
+    return found
+
+
+def with_everything(bug: str) -> Callable[..., Any]:
+    """A planted bug with all arguments that a vector may ask for, and zeros where a row sees nothing."""
+
+    def target(q, k, v, mask=None, is_causal=False, scale=None, softcap=None, bias=None, window=None):
+        with np.errstate(all="ignore"):
+            options = {"causal": is_causal, "scale": scale, "softcap": softcap, "bias": bias, "window": window}
+            return np.nan_to_num(wrong.whole(q, k, v, mask, bug=bug, **options))
+
+    return target
+
+
+def of_museum(say: Say = print, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The bugs of the museum."""
+    found = []
+    for bug in BUGS:
+        if names and bug.name not in names:
+            continue
+        one: dict[str, Any] = {"bug": bug.name, "kind": "", "by": "", "line": "", "onnx": "", "why": ""}
+        box = museum.BOXES.get(bug.name) or museum.CONVENTIONS.get(bug.name)
+        if box is None:
+            one["why"] = museum.REASONS[bug.name]
+        else:
+            declared = {**JAX, "layout": box.layout}
+            one["kind"] = box.kind
+            # What hides the future by itself has no flag, and is asked those vectors that want that.
+            always = {"causal": "always", "alignment": "end"} if box.kind == "causal" else {}
+            one["onnx"] = judging.by_vectors(box.target, {**declared, **always})
+            if bug.name in museum.BOXES:
+                one["by"], one["line"] = judging.by_suite(box.target, box.kind, declared)
+            else:
+                line, said = museum.TOLD[bug.name]
+                heard = judging.told(box.target, box.kind, declared, line)
+                assert said in heard, heard
+                one["why"] = f"a convention, which is told: {line}: {heard}"
+        found.append(one)
+        say(f"{bug.name}: {one['by'] or one['why'] or 'not found'}; ONNX: {one['onnx'] or 'not found'}")
+    return found
+
+
+def of_mutants(
+    changes: Sequence[Change],
+    say: Say = print,
+    known: Sequence[dict[str, Any]] = (),
+    keep: Callable[[list[dict[str, Any]]], None] = lambda found: None,
+    ask: bool = True,
+) -> list[dict[str, Any]]:
+    """Changes of our operators.
+
+    Args:
+        changes: what is asked.
+        say: told a line for each.
+        known: what an earlier run found, and is not asked again.
+        keep: given all that is known after each.
+        ask: whether those that are not known are asked.
+    """
+    before = {_key(each): each for each in known if each["why"] != NOT_ASKED}
+    right: dict[str, tuple[list[np.ndarray], list[dict[str, str]]]] = {}
+    found: list[dict[str, Any]] = []
+    for change in changes:
+        name, inside = mutants.stem(change), mutants.function(change)
+        one = {"file": change.file, "line": change.line, "start": change.start, "change": change.change}
+        one |= {"function": inside, "by": "", "told": "", "onnx": "", "moved": 0.0}
+        one["why"] = mutants.NOT_RUN.get(inside, "" if ask else NOT_ASKED)
+        if _key(one) in before or one["why"]:
+            found.append(before.get(_key(one), one))
+            continue
+        if name not in right:
+            right[name] = mutants.looks(name), [_lines(way) for way in mutants.WAYS[name]]
+        with mutants.mutated(change) as is_there:
+            if is_there:
+                _ask(one, name, right[name])
+            else:
+                one["why"] = "the function does not live on after its module is imported"
+        found.append(one)
+        keep(found)
+        say(f"{name}:{change.line} {change.change[:50]}: {one['by'] or one['why']}; ONNX: {one['onnx'] or '-'}")
+    return found
+
+
+NOT_ASKED = "**not asked**: the run was stopped before"
+
+
+def _key(one: dict[str, Any]) -> tuple[Any, ...]:
+    return one["file"], one["start"], one["change"]
+
+
+NEAR = 1e-5
+"""What moves outputs of the size of one by no more is rounding, in float32 and with room for half precision."""
+
+
+def _ask(one: dict[str, Any], name: str, right: tuple[list[np.ndarray], list[dict[str, str]]]) -> None:
+    one["moved"] = _moved(right[0], mutants.looks(name))
+    if one["moved"] == 0:
+        one["why"] = "no output moved"
+        return
+    for way, lines in zip(mutants.WAYS[name], right[1], strict=True):
+        declared = {**JAX, "layout": way.layout, **way.declared}
+        one["by"], _ = judging.by_suite(way.target, way.kind, declared, way.identities)
+        if one["by"]:
+            one["by"] = f"{way.kind}: {one['by']}"
+            break
+        if not one["told"]:
+            heard = _lines(way)
+            one["told"] = next((each for each, said in heard.items() if said != lines.get(each)), "")
+    asked, layout = mutants.ASKED.get(name, (mutants.everything, "htd"))
+    one["onnx"] = judging.by_vectors(asked, {**JAX, "layout": layout})
+    if one["by"]:
+        return
+    if one["told"]:
+        one["why"] = f"a convention, which is told: {one['told']}"
+    elif one["moved"] < NEAR:
+        one["why"] = "outputs moved by rounding only"
+
+
+def _lines(way: mutants.Ours) -> dict[str, str]:
+    """What conventions say of a way to call ours."""
+    try:
+        suite = AttentionSuite(Direct(way.target), way.kind, {**JAX, "layout": way.layout, **way.declared})
+    except ValueError as error:
+        return {"a trial call": str(error)}
+    said = dict(suite.profile)
+    for name in ("hidden keys", "blind rows", "hidden NaN"):
+        if name in way.identities or not way.identities:
+            row = suite.row(name)
+            said[name] = "" if row is None else row.line
+    return said
+
+
+def _moved(right: list[np.ndarray], found: list[np.ndarray]) -> float:
+    """The largest difference of two looks; infinite where shapes or NaN differ."""
+    most = 0.0
+    for one, other in zip(right, found, strict=True):
+        if one.shape != other.shape or not np.array_equal(np.isnan(one), np.isnan(other)):
+            return 1e300
+        most = max(most, float(np.abs(np.nan_to_num(one) - np.nan_to_num(other)).max(initial=0.0)))
+    return most
+
+
+def of_right(
+    seeds: int, say: Say = print, names: Sequence[str] = (), known: Sequence[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """Right code at every type. What was asked before with as many seeds, and not accused, is not asked again."""
+    before = {(each["code"], each["type"]): each for each in known if each["seeds"] == seeds and not each["alarms"]}
+    found = []
+    for each in alarms.all_right():
+        if names and each.name not in names:
+            continue
+        for kind in alarms.TYPES[each.framework]:
+            found.append(before.get((each.name, kind)) or alarms.asked(each, kind, seeds))
+            say(f"{each.name}, {kind}: {found[-1]['alarms']} alarms, largest {found[-1]['largest']:.2g}")
+    return found
