@@ -74,8 +74,8 @@ def blocked_attention(
         One row per query, in the common type of q, k and v; half precision is computed in float32. A row with a
         score that overflows is NaN; below the others it has no weight, unless a whole first tile overflows.
         Values are summed before they are divided: s times the largest must not overflow. Under `jit`, where
-        values cannot be read, a row is NaN too if that sum overflows, with a bad scale or if it sees a key or value
-        that is not finite. What the causal mask hides is harmless to it.
+        values cannot be read, a row is NaN too if that sum overflows or the scale is bad. So is a row that sees a
+        key or value that is not finite. What the causal mask hides is harmless to it.
 
     Raises:
         ValueError: if `attention` refuses the arguments; also if that sum overflows, `block` is not a positive

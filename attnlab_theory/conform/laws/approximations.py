@@ -157,4 +157,4 @@ LAWS: Mapping[str, Callable[[Approximation], Said]] = {
     "shrinks": shrinks,
     "inputs unchanged": unchanged,
 }
-"""Of attention that is made of random features."""
+"""The laws of attention that is made of random features."""

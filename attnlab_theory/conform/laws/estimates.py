@@ -20,7 +20,7 @@ SLACK = 1e-4
 """Rounding of a sum of at most a few hundred features in float32, relative to the kernel."""
 
 LARGEST_SHARE = 1.1
-"""Of the variance of independent features; more is a failure."""
+"""How large a share of the variance of independent features may be seen; more is a failure."""
 
 
 def family(features: np.ndarray, scaled: np.ndarray, kernel: str) -> str:
@@ -45,7 +45,7 @@ class Features:
         return self._drawn[count]
 
     def variances(self, features: np.ndarray) -> np.ndarray:
-        """Of independent features, for each pair."""
+        """The variance of independent features, for each pair."""
         q, k = self.drawing.rows()
         kernel = self.drawing.kernel
         return variance(kernel, family(features, q, kernel), q, k, features.shape[-1])
@@ -175,4 +175,4 @@ LAWS: Mapping[str, Callable[[Features], Said]] = {
     "long rows": large,
     "inputs unchanged": unchanged,
 }
-"""Of a map of rows to features."""
+"""The laws of a map of rows to features."""

@@ -22,7 +22,7 @@ KERNELS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 """exp(q.k), and exp(-|q - k|^2 / 2), of rows that have been scaled."""
 
 SCALES = ("one", "rsqrt")
-"""Of the product q.k: 1, or 1/sqrt(width)."""
+"""The scale of the product q.k: 1, or 1/sqrt(width)."""
 
 
 def scaled(x: np.ndarray, scale: str) -> np.ndarray:

@@ -88,7 +88,7 @@ class FeatureDraw:
         return scaled(PLACED[:, 0], self.scale), scaled(PLACED[:, 1], self.scale)
 
     def estimates(self, seeds: range, count: int | None = None) -> tuple[str, np.ndarray, np.ndarray]:
-        """Of each pair by each seed: trouble, [draws pairs], and the features of the queries by the last seed."""
+        """Estimates of each pair by each seed: trouble, [draws pairs], the queries' features by the last seed."""
         found, features = [], np.zeros((0, 0))
         for seed in seeds:
             one = self.ask(PLACED[:, 0], seed, query=True, count=count)

@@ -20,7 +20,7 @@ MASKS = ("bool-keep", "bool-drop")
 """What a mask of keys [b s] means."""
 
 SCALES = ("one", "rsqrt")
-"""Of queries: 1, or 1/sqrt(width)."""
+"""The scale of queries: 1, or 1/sqrt(width)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -109,7 +109,7 @@ class Form:
     names: Mapping[str, str]
     """Its parameters, by role."""
     axes: Mapping[str, str]
-    """Of the numbers for each token, by role."""
+    """The axes of the numbers for each token, by role."""
     needs_state: bool = False
     needs_chunk: bool = False
 

@@ -17,8 +17,9 @@ LENGTHS = (2, 5, 16, 17, 33, 64, 65, 130)
 COMPILED = (5, 17, 65)
 
 NEAR_ONE = 0.01
-"""How far from one the mean of constant values of one may be with normal queries and keys: an eps that moves it
-further is no guard against a division by 0."""
+"""How far from one the mean of constant values of one may be with normal queries and keys.
+
+An eps that moves it further is no guard against a division by 0."""
 
 
 def _lengths(judge: Judge) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ class Split(NamedTuple):
 
     case: Case
     sizes: Sequence[int] = ()
-    """Of parts that follow each other."""
+    """The lengths of parts that follow each other."""
     chunk: int | None = None
 
 

@@ -14,9 +14,9 @@ dN = sum_s (E_ts + (n + f + 8) u' |A|_ts) |v_se|, where |A| has absolute values 
 with v = 1: dD. A store of eps loses at most the smallest number of its type.
 
 The quotient N / D errs by (dN + |N / D| dD) / (|D| - dD) + 4 u |N / D|. Where D is not larger than dD nothing is
-known, and the entry is *loose*. It is also loose where this exceeds the range of the values that are seen, or the
-sum of all absolute terms if nothing is divided: then any program would pass. And it is loose where a sum may
-exceed the largest number of its type, for no program can hold it.
+known, and the entry is *loose*. It is also loose where this exceeds the range of the values that are seen: then
+any program would pass. If nothing is divided, the sum of all absolute terms stands for that range. And it is
+loose where a sum may exceed the largest number of its type, for no program can hold it.
 """
 
 from typing import NamedTuple

@@ -189,7 +189,8 @@ def page(found: Sequence[Result]) -> str:
                 for result in found
             ),
         ),
-        "`cannot`: it has no argument of its own for that, or it was not tried. `paths`: two ways through one object.",
+        "`cannot`: it has no argument of its own for that, or it was not tried. "
+        "`paths`: two ways through one object.",
         "## What fails",
         "Each of these lines of Python was run without attnlab, in the environment of the library. Each ended with "
         "the error below it.",

@@ -231,6 +231,7 @@ bidirectional = Bidirectional()
 """
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("name", "kind", "options", "failing"),
     [
@@ -248,6 +249,7 @@ def test_modules_of_torch_are_judged_as_they_are(capsys, tmp_path, name, kind, o
     assert (code, found["profile"]["framework"]) == (int(bool(failing)), "torch")
 
 
+@pytest.mark.torch
 def test_a_module_of_torch_in_training_mode_gets_the_remedy(capsys, tmp_path):
     pytest.importorskip("torch")
     (tmp_path / "seqs.py").write_text(TORCH)
