@@ -3,7 +3,13 @@
 import torch
 import transformers
 
-SMALL = {"vocab_size": 48, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "initializer_range": 0.3}
+SMALL = {
+    "vocab_size": 48,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "initializer_range": 0.3,
+}
 SMALL |= {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
 MODERN = SMALL | {"intermediate_size": 48, "num_key_value_heads": 2, "max_position_embeddings": 256}
 
