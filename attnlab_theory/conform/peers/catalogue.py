@@ -66,6 +66,18 @@ def entries_of(name: str | None) -> tuple[Entry, ...]:
     return found
 
 
+def _decoder(name: str) -> Entry:
+    return Entry(
+        name=f"transformers.{name.lower()}",
+        called=f"transformers, {name} as a small random model",
+        library="transformers",
+        environment="torch",
+        kinds={"model": name},
+        declared={"framework": "torch"},
+        file="transformers_decoders.py",
+    )
+
+
 TORCH: Mapping[str, Any] = {"framework": "torch", "layout": "bhtd"}
 JAX: Mapping[str, Any] = {"framework": "jax", "layout": "bthd"}
 NUMPY: Mapping[str, Any] = {"framework": "numpy", "layout": "bhtd"}
@@ -450,5 +462,75 @@ ENTRIES: tuple[Entry, ...] = (
         environment="litgpt",
         kinds={"softmax": "attend", "causal": "causal", "multi-head": "attend", "grouped-query": "attend"},
         declared=TORCH,
+    ),
+    Entry(
+        name="flax.nnx-decoding",
+        called="flax.nnx.MultiHeadAttention, decoding",
+        library="flax",
+        environment="jax",
+        kinds={"decode": "NnxSteps"},
+        declared={"framework": "jax", "width": 8},
+        file="flax_decoding.py",
+        snippets={"decode/full cache": "nnx_full_cache.py"},
+    ),
+    Entry(
+        name="flax.nnx-decoding-causal",
+        called="flax.nnx.MultiHeadAttention, decoding with is_causal",
+        library="flax",
+        environment="jax",
+        kinds={"decode": "NnxCausalSteps"},
+        declared={"framework": "jax", "width": 8},
+        file="flax_decoding.py",
+        snippets={"decode/*": "nnx_decoding_causal.py"},
+        threads={"decode/*": "flax #5591"},
+    ),
+    Entry(
+        name="rotary-embedding-torch.rotate",
+        called="rotary_embedding_torch.RotaryEmbedding.rotate_queries_or_keys",
+        library="rotary-embedding-torch",
+        environment="torch",
+        kinds={"rotary": "rotate"},
+        declared={"framework": "torch"},
+    ),
+    Entry(
+        name="linear-attention-transformer.whole",
+        called="linear_attention_transformer, linear_attn",
+        library="linear-attention-transformer",
+        environment="torch",
+        kinds={"linear": "whole"},
+        declared=TORCH,
+    ),
+    Entry(
+        name="performer.efficient",
+        called="performer_pytorch.FastAttention(no_projection=True)",
+        library="performer-pytorch",
+        environment="torch",
+        kinds={"linear": "efficient"},
+        declared=TORCH,
+    ),
+    Entry(
+        name="performer.features",
+        called="performer_pytorch.FastAttention",
+        library="performer-pytorch",
+        environment="torch",
+        kinds={"random-features": "features"},
+        declared={"framework": "torch"},
+    ),
+    Entry(
+        name="performer.causal",
+        called="performer_pytorch.FastAttention(causal=True)",
+        library="performer-pytorch",
+        environment="torch",
+        kinds={"mixer": "causal"},
+        declared={"framework": "torch", "hides_future": True},
+        snippets={"mixer/*": "performer_future.py"},
+        threads={"mixer/*": "performer-pytorch #82"},
+    ),
+    *map(
+        _decoder,
+        (
+            *("Llama", "Mistral", "Qwen2", "Gemma2", "Cohere", "Phi"),
+            *("GPTNeoX", "GPT2", "OPT", "Bloom", "Falcon"),
+        ),
     ),
 )

@@ -29,7 +29,7 @@ def _drawn(found: Sequence[Result]) -> "Figure":
 
     kinds = columns(found)
     names = [*kinds, "paths"]
-    figure = Figure(figsize=(4.4 + 1.05 * len(names), 1.2 + ROW * len(found)), layout="constrained")
+    figure = Figure(figsize=(4.4 + 0.9 * len(names), 1.2 + ROW * len(found)), layout="constrained")
     axes = figure.subplots()
     count = 0
     for i, result in enumerate(found):

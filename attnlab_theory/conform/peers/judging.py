@@ -71,9 +71,9 @@ def judged(entry: Entry, python: Path, tell: Callable[[str], None] = lambda line
 def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, Any]:
     begun = time.monotonic()
     process.deaths = 0
+    judge = suite_class(kind)
     try:
-        peer = Peer(process, entry.kinds[kind], entry.name)
-        suite = suite_class(kind)(peer, kind, entry.declared)
+        suite = judge(Peer(process, entry.kinds[kind], entry.name), kind, entry.declared)
         rows = [*suite.rows()]
     except ValueError as error:
         row = Row(name=CALLED, verdict="fails", line=str(error), tried=1)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab_theory.conform.kinds import KINDS
 from attnlab_theory.conform.peers.catalogue import Entry, said
 
 TOLD = ("blind rows", "hidden keys", "hidden NaN", "float64", "float16", "bfloat16", "empty batch")
@@ -14,6 +13,13 @@ TOLD = ("blind rows", "hidden keys", "hidden NaN", "float64", "float16", "bfloat
 
 AGREE = ("blind rows",)
 """Conventions in which two paths through one object must agree."""
+
+COLUMNS = (
+    *("softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias"),
+    *("rotary", "sinusoidal", "alibi", "linear", "recurrent", "random-features", "dropout"),
+    *("mixer", "decode", "model"),
+)
+"""The kinds, in the order of the table."""
 
 COMMAND = "attnlab conform --peers"
 
@@ -33,6 +39,8 @@ class Cell(NamedTuple):
     @property
     def text(self) -> str:
         """In a few words."""
+        if self.word == "cannot":
+            return "–"
         if self.word != "fails":
             return self.word
         if self.worst:
@@ -148,8 +156,8 @@ def _conventions(result: Result, kind: str) -> dict[str, str]:
 
 
 def columns(found: Sequence[Result]) -> list[str]:
-    """The kinds of which somebody was judged, in the order of `--as`."""
-    return [kind for kind in KINDS if any(kind in result.told["kinds"] for result in found)]
+    """The kinds as which somebody was judged, in the order of `COLUMNS`."""
+    return [kind for kind in COLUMNS if any(kind in result.told["kinds"] for result in found)]
 
 
 def cell_of(result: Result, kind: str) -> Cell:
@@ -189,8 +197,8 @@ def page(found: Sequence[Result]) -> str:
                 for result in found
             ),
         ),
-        "`cannot`: it has no argument of its own for that, or it was not tried. "
-        "`paths`: two ways through one object.",
+        "–: it cannot, for it has no argument of its own for that, or it was not tried. paths: two ways through "
+        "one object.",
         "## What fails",
         "Each of these lines of Python was run without attnlab, in the environment of the library. Each ended with "
         "the error below it.",
