@@ -116,7 +116,7 @@ class Grade:
         return _rows(found, journal, unjudged)
 
     def _judge(self, found: "list[HandIn]", journal: "Journal", cluster: "Cluster | None") -> dict[str, str]:
-        """Judge what the journal does not know yet; why the lab has no marks, by content."""
+        """Judge the submissions that are not in the journal. Returns why some have no marks, by content."""
         from attnlab_theory.grader.classroom import markers
         from attnlab_theory.report.progress import Progress
 

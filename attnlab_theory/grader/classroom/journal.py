@@ -36,7 +36,7 @@ class Journal:
         """Read the journal, and keep it open for more lines. No other run may use it until the block ends.
 
         Raises:
-            ValueError: if it is no journal, was begun on other terms, or another run holds it.
+            ValueError: if it is not a journal, was begun on other terms, or another run holds it.
         """
         with files.held(self.path):
             whole = self._read() if self.path.exists() and not files.is_stream(self.path) else 0
