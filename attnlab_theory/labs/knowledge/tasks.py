@@ -116,7 +116,7 @@ class Run(RunLab):
         pretraining = preset.pretraining
         if changes.year is not None:
             if self.preset != "homework":
-                raise ValueError(f"--year {changes.year} is of the homework; add --preset homework")
+                raise ValueError(f"--year {changes.year} belongs to the homework; add --preset homework")
             pretraining = PRETRAINING[changes.year]
             corruption = dataclasses.replace(preset.corruption, year=changes.year)
             preset = dataclasses.replace(preset, corruption=corruption)

@@ -140,6 +140,8 @@ def _among_equals(validation: Trials, values: Trials) -> Float[np.ndarray, " tri
 
 def _refuse_few(trials: Trials, n: int) -> None:
     if len(trials) < LEAST:
-        raise ValueError(f"what a search is worth takes at least {LEAST} finished trials, not {len(trials)}")
+        raise ValueError(f"the worth of a search needs at least {LEAST} finished trials, not {len(trials)}")
     if n > len(trials) // 2:
-        raise ValueError(f"{len(trials)} trials tell of searches of up to {len(trials) // 2}, not of {n}")
+        raise ValueError(
+            f"{len(trials)} trials say something about searches of up to {len(trials) // 2}, not of {n}"
+        )

@@ -33,7 +33,7 @@ SHOWN = 4
 
 
 def untold(remark: str) -> None:
-    """Drops the line."""
+    """Ignore the line."""
 
 
 def tell_set_aside(file: Path, names: Sequence[str], tell: Tell) -> None:
