@@ -24,7 +24,7 @@ rounded constant, such as n * 0.1, misses n / 10 by up to two."""
 
 
 def refuse_error_rate(error_rate: float) -> None:
-    """Refuse what is no probability of being wrong.
+    """Refuse what is not a probability of being wrong.
 
     Args:
         error_rate: how often the interval may miss.
@@ -81,7 +81,7 @@ class Bound:
             error_rate: between 0 and 1; `exact` takes 0.
 
         Raises:
-            ValueError: if the draws are no row, are none, are not real or not finite or break the assumption, or
+            ValueError: if the draws are not a row, are none, are not real or not finite or break the assumption, or
                 the error rate does not lie between 0 and 1.
         """
         row = real_numbers(draws)

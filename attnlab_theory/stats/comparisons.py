@@ -164,7 +164,7 @@ def permutation_test(
     """Whether a statistic of labels is higher than when they are shuffled.
 
     The orders are those of `scipy.stats.permutation_test`. That one is not called, because it counts an order whose
-    statistic is NaN as a low one, and lists all orders of few labels, which are no independent draws.
+    statistic is NaN as a low one, and lists all orders of few labels, which are not independent draws.
 
     Args:
         statistic: from labels [... n] to one number [...] for each row.

@@ -57,7 +57,7 @@ def test_homeworks_without_a_rubric_are_refused_with_the_reason(capsys):
         (["class", "--rubric", "uw", "--time-limit", "0"], "--time-limit must be positive"),
         (["class", "--rubric", "uw", "--processes", "-1"], "--processes is at least 0"),
         (["class", "--rubric", "bad.toml"], "no '9z'"),
-        (["class", "--rubric", "uw", "--journal", "bad.toml"], "is no journal of attnlab grade"),
+        (["class", "--rubric", "uw", "--journal", "bad.toml"], "is not a journal of attnlab grade"),
         (["class", "--rubric", "uw", "--journal", "old.jsonl"], "was begun with another"),
         (["class", "--rubric", "uw", "--template"], "--template stands alone"),
     ],

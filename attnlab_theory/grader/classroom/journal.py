@@ -65,14 +65,14 @@ class Journal:
         heading, *lines = written[:whole].splitlines() or [b""]
         if not whole:
             if written and not json.dumps(_heading(self.terms)).encode().startswith(written):
-                raise self._refused("is no journal of attnlab grade")
+                raise self._refused("is not a journal of attnlab grade")
             return 0
         try:
             found = json.loads(heading)
             if found["graded"] not in RUBRICS:
                 raise LookupError
         except UNREADABLE:
-            raise self._refused("is no journal of attnlab grade") from None
+            raise self._refused("is not a journal of attnlab grade") from None
         try:
             wanted = json.loads(json.dumps(_heading(self.terms)))
             for name, value in wanted.items():

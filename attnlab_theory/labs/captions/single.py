@@ -157,7 +157,7 @@ class Generate:
     temperature: float = 1.0
     """What the logits are divided by. Below 1, likely tokens become likelier."""
     top_k: int | None = None
-    """Draw from so many likeliest tokens only."""
+    """Draw only from this many likeliest tokens."""
     top_p: float | None = None
     """Draw from the smallest set of likeliest tokens that has at least this probability."""
     min_p: float | None = None

@@ -102,7 +102,7 @@ def sweep(
         generations: independent sets for each model and decoding.
 
     Raises:
-        ValueError: if a decoding is unknown, or a number is no positive whole number.
+        ValueError: if a decoding is unknown, or a number is not a positive whole number.
     """
     refuse.not_a_size(count=count, generations=generations)
     laws = {name: sampling(name) for name in names}

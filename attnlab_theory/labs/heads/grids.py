@@ -116,6 +116,6 @@ def shape_of(found: Estimates) -> Shape:
 
 
 def size_of(shape: Shape, rows: int, columns: int) -> tuple[float, float]:
-    """The size in inches of a figure with so many grids."""
+    """The size in inches of a figure with this many grids."""
     layers, heads = shape
     return columns * max(3.6, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8

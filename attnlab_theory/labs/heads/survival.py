@@ -70,7 +70,7 @@ def results(
     estimates = approximating.estimated(found)
     missing: tuple[str, ...] = ()
     if not isinstance(reading, EncoderReading) or reading.classifier is None:
-        missing = ("Nothing is said of accuracies: the model is no classifier.",)
+        missing = ("Nothing is said of accuracies: the model is not a classifier.",)
     elif labels is None:
         missing = ("Nothing is said of accuracies: the text is read without labels.",)
     else:

@@ -144,7 +144,7 @@ class GPT(eqx.Module):
         """Which parameters weight decay shrinks: all but biases, as in the homework.
 
         LayerNorm's gains, embeddings and the dense synthesizer's b_2 *are* decayed: the homework lists its
-        exceptions by name, and these are not among them. Random projections are no parameters.
+        exceptions by name, and these are not among them. Random projections are not parameters.
         """
         return jax.tree.map_with_path(lambda path, _: _name(path) not in ("bias", "projection"), self)
 

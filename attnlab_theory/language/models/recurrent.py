@@ -54,7 +54,8 @@ class RecurrentConfig:
     """The configuration of a recurrent network.
 
     Raises:
-        ValueError: naming the field and its value, if a size is no positive whole number, or there is no such cell.
+        ValueError: naming the field and its value: a size that is not a positive whole number, or a cell that is
+            unknown.
     """
 
     vocabulary: int
