@@ -25,8 +25,9 @@ SPEAK_EVERY = 30.0
 class Grade:
     """Grade a folder of submissions. Each file and each folder in it is a submission.
 
-    A function is found by the number of its question: q2b, q2c_1. --template prints one name each. A run that was
-    stopped goes on from its journal. The exit code is 0 if every submission has got its marks, whatever they are.
+    A function is found by the number of its question: q2b, q2c_1. --template prints a file with one name for each.
+    A run that was stopped goes on from its journal. The exit code is 0 if every submission has got its marks,
+    whatever they are.
     """
 
     folder: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[FOLDER]")] = None
@@ -38,7 +39,7 @@ class Grade:
     html: Path | None = None
     """Write a page for each submission, with its counterexamples, into this folder."""
     journal: Path | None = None
-    """The file to go on from. By default it lies beside the folder, as FOLDER-HOMEWORK.jsonl."""
+    """The file to go on from. By default it is FOLDER-HOMEWORK.jsonl, beside the folder."""
     template: bool = False
     """Print a file with all functions to fill in, and nothing else."""
     time_limit: float = 20.0

@@ -20,14 +20,15 @@ class Conform:
     """Judge anybody's attention by what it promises: numpy or jax (torch is untried).
 
     The target is called as f(q, k, v). Further arguments are found by their names: mask, causal, scale, softcap,
-    window, bias. Without --as it prints how the target wants to be called, and the line to type next.
+    window, bias. Without --as, the command prints how the target wants to be called, and the line to type next.
 
-    A row holds, or fails, or is a convention, for which nobody fails. The exit code is 0 if nothing fails, 1 if
-    something does, and 2 if the target cannot be called.
+    Each row holds, fails, or states a convention. No target fails for its conventions. The exit code is 0 if
+    nothing fails, 1 if something does, and 2 if the target cannot be called.
     """
 
     target: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TARGET]")] = None
-    """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION. A class stands for what it makes of no arguments."""
+    """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION. A class is called without arguments, and its instance judged.
+    """
     kind: Annotated[Kinds | None, tyro.conf.arg(name="as")] = None
     """What the target promises. Only that is judged."""
     layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td"] | None = None
@@ -45,7 +46,7 @@ class Conform:
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
-    """Seconds that one call may take; at least 30 where it may be compiled."""
+    """Seconds that one call may take; at least 30 if it may be compiled."""
     json: bool = False
     """Print one JSON value and nothing else."""
     junit: Path | None = None
@@ -76,7 +77,7 @@ class Conform:
             return self._judged(caller, declared, begun)
 
     def _declared(self) -> dict[str, Any]:
-        """What the user knows of the target."""
+        """What the options say about the target."""
         from attnlab_theory.conform.conventions import SCALES
 
         if self.scale is not None and self.scale not in SCALES:

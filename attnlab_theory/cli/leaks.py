@@ -42,9 +42,9 @@ class Leaks:
     Outputs of prefixes alone are compared, too: they show what depends on the length of the whole. Then lengths of
     17, 65 and 130 are tried, where blocks of 16, 64 and 128 end.
 
-    A class is called without arguments, and what it makes is the function. A function that wants a batch gets a
-    batch of one. If it returns several arrays, the first is judged; in a dictionary, the array with a row for each
-    position.
+    For a class, an instance that is made without arguments is the function. A function that wants a batch gets a
+    batch of one. If it returns several arrays, the first is judged. Of a dictionary, the array with a row for each
+    position is.
     """
 
     function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]

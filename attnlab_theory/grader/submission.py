@@ -227,7 +227,7 @@ class Submission:
             mine, message, arrays, used, reason, named = False, {}, (), 0.0, None, self.function
         if not mine:
             raise self._broken(
-                " writes into the pipe to the lab; it must leave alone what it has not opened",
+                " writes into the pipe to the lab; it must leave alone files that it has not opened",
                 Reason.ENDED,
             )
         # Its own word, and to nobody's harm: the kernel counts besides, and ends it.

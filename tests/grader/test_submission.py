@@ -211,7 +211,7 @@ def test_what_a_submission_writes_into_the_pipe_is_no_reply(file, written):
         " return 1"
     )
     assert refused(where) == (
-        f"{where} writes into the pipe to the lab; it must leave alone what it has not opened"
+        f"{where} writes into the pipe to the lab; it must leave alone files that it has not opened"
     )
 
 

@@ -26,7 +26,7 @@ SHARES = ("forward", "backward", "harmonic", "commonest_opening", "distinct", "r
 """Scores that lie between 0 and 1."""
 
 SHOWN = 8
-"""How many captions of each kind are shown side by side."""
+"""The number of captions of each kind that are shown side by side."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
