@@ -17,16 +17,16 @@ LONGEST = 1500
 """The most characters of an error's line. What somebody typed may be as long as a book."""
 
 OURS = r"\r|\x1b\[(?:[0-9;]*m|[0-9]*[AK]|\?25[hl])"
-"""The commands to a terminal that our own bars need: colours, a line up, a line cleared, the cursor."""
+"""The control sequences that our own bars need: colours, a line up, a line cleared, the cursor."""
 
 _leave = os._exit
-"""The true one: somebody's own code has a tame one while it runs (`cli/own_claims.py`)."""
+"""The real `os._exit`. Somebody's own code gets a harmless one while it runs (`cli/own_claims.py`)."""
 
 UNASKED = re.compile(f"{OURS}|({UNSEEN.pattern})")
 
 
 def exit_code(command: Callable[[], int], *, announcement: str = "") -> int:
-    """Run a command. If it refuses its input, print one line. It need not have a reader of what it prints.
+    """Run a command. If it refuses its input, print one line. Nobody needs to read what it prints.
 
     Args:
         command: gives its exit code.
@@ -121,11 +121,11 @@ class _Announcement:
 
 
 def _unread(stream: Any, before: Callable[[], object] = bool) -> Any:
-    """The same stream, for readers that may leave; Python has none where it was closed from the start.
+    """The same stream, whose reader may leave. None if the stream was closed from the start.
 
     Args:
         stream: what is written to.
-        before: is called before anything is written.
+        before: a function that is called before anything is written.
     """
     return stream and _Unread(stream, before)
 

@@ -96,13 +96,13 @@ def json_of(path: Path) -> Any:
     """What a JSON file holds.
 
     Raises:
-        ValueError: if the file cannot be read whole, or is no JSON.
+        ValueError: if the file cannot be read whole, or is not JSON.
     """
     text = content(path, most=MOST_JSON)
     try:
         return _loaded(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON: {error}") from None
+        raise ValueError(f"{path} is not JSON: {error}") from None
 
 
 def _loaded(text: bytes) -> Any:
@@ -118,7 +118,7 @@ def _loaded(text: bytes) -> Any:
 
 
 def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -133,11 +133,11 @@ def parsed(path: Path, made: Callable[[Any], T], *, remedy: str) -> T:
 
     Args:
         path: of the file.
-        made: turns the value into the object. It raises if the value has not the form that it should have.
+        made: turns the value into the object. It raises if the value does not have the right form.
         remedy: what to do then, for the message.
 
     Raises:
-        ValueError: if the file cannot be read whole, is no JSON, or has not that form.
+        ValueError: if the file cannot be read whole, is not JSON, or does not have that form.
     """
     text = content(path, most=MOST_JSON)
     try:
@@ -147,15 +147,15 @@ def parsed(path: Path, made: Callable[[Any], T], *, remedy: str) -> T:
 
 
 def refuse_other_fields(value: Any, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
-    """Refuse a value that is no JSON object, lacks a field, or has a field of another type. True is no number.
+    """Refuse a value that is not a JSON object, lacks a field, or has one of another type. True is not a number.
 
     Raises:
-        TypeError: if it is no object.
+        TypeError: if it is not an object.
         KeyError: naming the missing field.
         ValueError: naming the field of another type, and its value.
     """
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r:.40} is no object with fields")
+        raise TypeError(f"{value!r:.40} is not an object with fields")
     for name, kind in kinds.items():
         if not isinstance(value[name], kind) or isinstance(value[name], bool):
             raise ValueError(f"{name} cannot be {value[name]!r:.40}")

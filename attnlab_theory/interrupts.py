@@ -13,10 +13,10 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 """The signals that ask a process to stop."""
 
 AGAIN = 0.05
-"""After so many seconds a lost interrupt is raised once more."""
+"""A lost interrupt is raised again after this many seconds."""
 
 PATIENCE = 0.5
-"""Seconds that a command which ends waits for its threads: nothing stops a compiler."""
+"""Seconds that a command waits for its threads at its end, because nothing stops a compiler."""
 
 Interrupts = list[str]
 """The signals so far that ask to stop. As soon as there is one, training stops after its next step."""
@@ -30,11 +30,11 @@ _left_behind: list[futures.Future[Any]] = []
 
 @contextlib.contextmanager
 def remembered() -> Iterator[list[int]]:
-    """In this block, Ctrl-C and SIGTERM raise KeyboardInterrupt and also add to the list that the block gets.
+    """Ctrl-C and SIGTERM raise KeyboardInterrupt in this block, and also add to the list that the block gets.
 
     The interrupt can be lost in three ways. Python drops what is raised in a callback of the garbage collector, and
-    jax has one; so it is raised once more, a moment later. Some extensions turn it into an ImportError while they
-    are imported. jax turns it into an error of its own while it calls Python. So any exception that leaves the
+    jax has such a callback. So it is raised again a moment later. Some extensions turn it into an ImportError while
+    they are imported. jax turns it into an error of its own while it calls Python. So any exception that leaves the
     outermost block after a signal becomes a KeyboardInterrupt again.
 
     A block inside another shares its list. Outside the main thread the list stays empty. A signal that is ignored,
@@ -77,7 +77,7 @@ def remembered() -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def patient(say: Callable[[str], None]) -> Iterator[Interrupts]:
-    """In this block, the first signal only adds to the list that the block gets; the second stops at once.
+    """The first signal in this block only adds to the list that the block gets. The second stops at once.
 
     So a training step is not cut off, and there is something to save. A signal that is ignored stays ignored, as
     Ctrl-C is by commands that a script runs in the background.
@@ -115,7 +115,7 @@ def heed() -> None:
 
 
 def leave_behind(work: Iterable[futures.Future[Any]]) -> None:
-    """Wait a moment for work that has been told to stop; what goes on is ended with the process, by `exits`."""
+    """Wait a moment for work that was asked to stop. Work that goes on ends with the process, by `exits`."""
     _left_behind[:] = futures.wait(work, PATIENCE).not_done
 
 

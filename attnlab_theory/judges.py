@@ -25,7 +25,8 @@ MOST = 8
 """The most processes. Each takes about a gigabyte."""
 
 Load = Callable[[], Callable[[str, int, dict[str, Any]], "Findings"]]
-"""What a process calls once to get the function that judges. It can be pickled, as `experiment.judge_of(...)` can.
+"""A function that a process calls once, to get the function that judges. It can be pickled, as
+`experiment.judge_of(...)` can.
 
 The function that judges takes the name of an experiment, the number of a claim in it, and the options."""
 

@@ -19,7 +19,7 @@ from attnlab_theory.axes import Scalar
 
 
 def is_concrete(value: object) -> bool:
-    """Whether a value can be read now: it is no tracer of jax."""
+    """Whether a value can be read now: it is not a tracer of jax."""
     return not isinstance(value, Tracer)
 
 
@@ -40,7 +40,7 @@ def non_finite(**arrays: ArrayLike) -> None:
 
 
 def not_positive(**given: Scalar) -> None:
-    """Refuse concrete numbers that are not greater than zero. NaN and what is no single number are refused too.
+    """Refuse concrete numbers that are not greater than zero. NaN and what is not a single number are refused too.
 
     Raises:
         ValueError: naming the number and its value.
@@ -74,7 +74,7 @@ def not_a_seed(seed: Any) -> None:
 
 
 def not_one_real(**given: Any) -> None:
-    """Refuse what is no single real number, plain or traced; True and False count as none.
+    """Refuse what is not a single real number, plain or traced; True and False count as none.
 
     Raises:
         ValueError: naming what was given.

@@ -86,7 +86,7 @@ def test_what_is_no_file_is_refused(tmp_path, name, said):
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\ufeff", "NaN", "[Infinity]", "9" * 5000, "\0"])
 def test_what_is_no_json_is_refused(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
-    with pytest.raises(ValueError, match=r"x\.json is no JSON: "):
+    with pytest.raises(ValueError, match=r"x\.json is not JSON: "):
         inputs.json_of(tmp_path / "x.json")
     with pytest.raises(ValueError, match=r"x\.json is damaged: .*; run it again"):
         inputs.parsed(tmp_path / "x.json", list, remedy="run it again")
@@ -94,7 +94,7 @@ def test_what_is_no_json_is_refused(tmp_path, text):
 
 def test_bytes_that_are_no_text_are_no_json(tmp_path):
     (tmp_path / "x.json").write_bytes(b'"\xff"')
-    with pytest.raises(ValueError, match=r"x\.json is no JSON: .*0xff"):
+    with pytest.raises(ValueError, match=r"x\.json is not JSON: .*0xff"):
         inputs.json_of(tmp_path / "x.json")
 
 
@@ -166,6 +166,6 @@ WHOLE = of_numpy(np.eye(3))
 )
 def test_a_damaged_matrix_is_refused_in_one_line(tmp_path, content):
     (tmp_path / "x.npy").write_bytes(content)
-    with pytest.raises(ValueError, match=r"x\.npy (is no whole|must hold one array)") as error:
+    with pytest.raises(ValueError, match=r"x\.npy (is not a whole|must hold one array)") as error:
         read_matrix(tmp_path / "x.npy")
     assert "\n" not in str(error.value)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from attnlab_theory.claims import Statement
 
 HOMEWORKS = ("cs224n", "practical4", "uw", "ann-hw3", "blog")
-"""In the order of the sheet; each has a TOML file of its name."""
+"""The homeworks, in the order of the sheet. Each has a TOML file of its name."""
 
 FIELD = re.compile(r"(\w+)=(?:'([^']*)'|([^\s{}']+))")
 PLACEHOLDER = re.compile(rf"\{{([\w-]+)((?:\s+{FIELD.pattern})*)\}}")
@@ -37,7 +37,7 @@ class Entry:
 
 
 class Declared(NamedTuple):
-    """What a lab says of itself without a run."""
+    """What a lab declares before any run."""
 
     statements: Sequence[Statement]
     question: str

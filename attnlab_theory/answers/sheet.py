@@ -29,10 +29,10 @@ means that the evidence is undecided or contradicts the answer. The sheet says w
 STATUS_STYLES = {SUPPORTED: "green", REFUTED: "magenta", OPEN: "yellow"}
 
 JudgeClaim = Callable[[str], Findings]
-"""What a claim of this name was found to be; the caller knows the budget."""
+"""A function from the name of a claim to its findings. The caller knows the budget."""
 
 Found = Callable[[str], Findings | None]
-"""The findings of a lab's claim of this name; None if it has not been judged."""
+"""A function from the name of a lab's claim to its findings. It gives None if the claim has not been judged."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

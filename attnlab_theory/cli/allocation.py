@@ -8,13 +8,13 @@ _TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
 
 
 def keep_freed_memory() -> None:
-    """Have freed memory serve the next program, instead of going back to the system.
+    """Keep freed memory for the next program, instead of giving it back to the system.
 
-    XLA takes its arrays and temporaries anew for every program. The system hands out large ones as fresh pages and
-    clears each: a third of a training step with 99M parameters. Kept, they raise the peak by about a quarter.
-    It is for large models alone. In small ones threads wait for the one heap: a tenth of a step with 3M parameters.
-    Nothing happens where the C library is not glibc, or where a variable MALLOC_... or GLIBC_TUNABLES already says
-    how memory is to be taken.
+    XLA asks for new arrays and temporaries in every program. The system gives large ones fresh pages, and clears
+    each page. That takes a third of a training step with 99M parameters. Memory that is kept raises the peak by
+    about a quarter. This is for large models alone. In small ones threads wait for the one heap, which takes a
+    tenth of a step with 3M parameters. Nothing happens if the C library is not glibc. Nor does it if a variable
+    MALLOC_... or GLIBC_TUNABLES already says how memory is taken.
     """
     if any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ):
         return

@@ -1,4 +1,4 @@
-"""The largest number that each option takes: far more than anybody needs, and less than what no machine ends.
+"""The largest number that each option takes: more than anybody needs, and little enough to come to an end.
 
 An option means the same in all commands that have it, and has one bound. What is too small is refused where it is
 used.

@@ -25,8 +25,9 @@ SPEAK_EVERY = 30.0
 class Grade:
     """Grade a folder of submissions. Each file and each folder in it is a submission.
 
-    A function is found by the number of its question: q2b, q2c_1. --template prints one name each. A run that was
-    stopped goes on from its journal. The exit code is 0 if every submission has got its marks, whatever they are.
+    A function is found by the number of its question: q2b, q2c_1. --template prints a file with one name for each.
+    A run that was stopped goes on from its journal. The exit code is 0 if every submission has got its marks,
+    whatever they are.
     """
 
     folder: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[FOLDER]")] = None
@@ -38,7 +39,7 @@ class Grade:
     html: Path | None = None
     """Write a page for each submission, with its counterexamples, into this folder."""
     journal: Path | None = None
-    """The file to go on from. By default it lies beside the folder, as FOLDER-HOMEWORK.jsonl."""
+    """The file to go on from. By default it is FOLDER-HOMEWORK.jsonl, beside the folder."""
     template: bool = False
     """Print a file with all functions to fill in, and nothing else."""
     time_limit: float = 20.0
@@ -116,7 +117,7 @@ class Grade:
         return _rows(found, journal, unjudged)
 
     def _judge(self, found: "list[HandIn]", journal: "Journal", cluster: "Cluster | None") -> dict[str, str]:
-        """Judge what the journal does not know yet; why the lab has no marks, by content."""
+        """Judge the submissions that are not in the journal. Returns why some have no marks, by content."""
         from attnlab_theory.grader.classroom import markers
         from attnlab_theory.report.progress import Progress
 

@@ -83,7 +83,7 @@ class Conform:
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
-    """Seconds that one call may take; at least 30 where it may be compiled."""
+    """Seconds that one call may take; at least 30 if it may be compiled."""
     json: bool = False
     """Print one JSON value and nothing else."""
     junit: Path | None = None
@@ -148,7 +148,7 @@ class Conform:
         return 0
 
     def _declared(self) -> dict[str, Any]:
-        """What the user knows of the target."""
+        """What the options say about the target."""
         from attnlab_theory.conform.attention.conventions import SCALES
 
         if self.scale is not None and self.scale not in SCALES:

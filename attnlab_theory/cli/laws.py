@@ -186,10 +186,10 @@ class Answers:
 
 
 def _recorded(folder: Path | None) -> "Findings":
-    """The findings of all training runs, or of the one in a folder; none where there has not been any.
+    """The findings of all training runs, or of the run in a folder. A lab without a run has none.
 
     Raises:
-        ValueError: if a folder was named that holds none.
+        ValueError: if a named folder holds no findings.
     """
     from attnlab_theory.claims import Findings
     from attnlab_theory.cli import library

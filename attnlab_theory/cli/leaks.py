@@ -1,4 +1,4 @@
-"""attnlab leaks: somebody's function, however it wants its tokens, and the outputs that move with the future."""
+"""attnlab leaks: the outputs of somebody's function that change with later inputs."""
 
 import dataclasses
 import json
@@ -24,13 +24,13 @@ class Way(NamedTuple):
     """How a function gets its tokens and gives its outputs."""
 
     batch: bool
-    """Whether a batch of one stands around both."""
+    """Whether tokens and outputs have an axis for a batch of one."""
     parts: int
-    """How many arrays it returns, outputs first."""
+    """How many arrays it returns. The outputs come first."""
 
     @property
     def said(self) -> str:
-        """For people, what of this is not plain."""
+        """What a person should know of it: a batch of one, several arrays. Empty if there is neither."""
         said = ["a batch of one"] * self.batch + [f"the first of {self.parts} arrays"] * (self.parts > 1)
         return " and ".join(said)
 
@@ -42,8 +42,9 @@ class Leaks:
     Outputs of prefixes alone are compared, too: they show what depends on the length of the whole. Then lengths of
     17, 65 and 130 are tried, where blocks of 16, 64 and 128 end.
 
-    A class is called without arguments, and what it makes is the function. A function that wants a batch gets a
-    batch of one. Of several arrays the first is judged, of a dictionary the one with a row for each position.
+    For a class, an instance that is made without arguments is the function. A function that wants a batch gets a
+    batch of one. If it returns several arrays, the first is judged. Of a dictionary, the array with a row for each
+    position is.
     """
 
     function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]
@@ -107,7 +108,10 @@ class Leaks:
         else:
             print(*edges.sentences(beyond), sep="\n")
         if asked.is_training or (code and _may_be_training(path)):
-            print("A torch module in training mode drops at random and norms over batches: call its .eval() first.")
+            print(
+                "A torch module in training mode drops numbers at random and normalises over batches: call its "
+                ".eval() first."
+            )
         return code
 
     def _at_edges(
@@ -127,7 +131,7 @@ class Leaks:
         """The function in the first way in which it gives one row for each position.
 
         Raises:
-            BrokenAnswer: with what was handed over and what came back, if there is no such way.
+            BrokenAnswer: if there is no such way. The message says what was handed over and what came back.
         """
         from attnlab_theory.grader.reasons import BrokenAnswer
 

@@ -29,11 +29,11 @@ def folder() -> Path:
     for place in (package / "experiments", package.parent / "experiments"):
         if place.is_dir():
             return place
-    raise ValueError(f"no experiments beside {package}; install attnlab anew")
+    raise ValueError(f"no experiments beside {package}; install attnlab again")
 
 
 BESIDE = {"reviews": ("tested",)}
-"""What lies beside a lab's own findings: those about models that another of its commands has trained."""
+"""Files of findings beside a lab's own. They are about models that another command of the lab has trained."""
 
 
 def trained(lab: str) -> Path:
@@ -110,7 +110,8 @@ def chosen(names: Sequence[str]) -> list["Experiment"]:
         names: of experiments, or paths of files; with ::CLAIM after it, that claim alone.
 
     Raises:
-        ValueError: if a name is unknown, with the nearest one suggested; as `own_claims.experiment_of`.
+        ValueError: if a name is unknown, with the nearest one suggested, or if `own_claims.experiment_of` refuses a
+            file.
     """
     known = by_name()
     asked = [name.partition("::") for name in dict.fromkeys(names)]

@@ -8,8 +8,9 @@ from typing import Any
 
 PACKAGES = ("attnlab", "jax", "jaxlib", "numpy", "scipy", "matplotlib", "hypothesis", "tyro", "rich")
 COMPILATIONS_PER_CLAIM = 4
-"""How many small samplers a claim costs to compile, draw and judge: a whole run's seconds over its claims' number
-and `compile_seconds`, on the machine of the committed results."""
+"""The time to compile, draw and judge one claim, divided by the time to compile a small sampler. It is the seconds
+of a whole run, divided by its number of claims and by `compile_seconds`, on the machine of the committed results.
+"""
 
 EXTRAS = {"report": "jinja2", "test": "pytest", "peers": "torch"}
 

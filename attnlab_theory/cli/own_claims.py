@@ -26,7 +26,7 @@ LONGEST = 600.0
 """Seconds that a file may take to load, and each of its functions to answer or to be compiled."""
 
 AGAIN = 5.0
-"""Seconds after which what did not stop is ended."""
+"""Seconds until the process is ended, if its code did not stop."""
 
 MOST_SOURCE = 2**24
 """Bytes of a file with claims."""
@@ -67,7 +67,9 @@ def experiment_of(path: Path, taken: set[str]) -> "Experiment":
     if given is not None and not isinstance(given, Experiment):
         raise ValueError(f"{path}: EXPERIMENT must be an Experiment, not {type(given).__name__}")
     if given is not None and (not isinstance(given.name, str) or Path(given.name).name != given.name):
-        raise ValueError(f"{path}: the name of an experiment begins the names of its files, {given.name!r} cannot")
+        raise ValueError(
+            f"{path}: the name of an experiment begins the names of its files, and {given.name!r} cannot"
+        )
     claims = _claims(path, module) if given is None else given.claims
     for name, count in Counter(claim.name for claim in claims).items():
         if count > 1:
@@ -104,7 +106,7 @@ def _loaded(path: Path) -> Any:
 
 
 def _guarded_call(what: str, path: Path, function: Callable, *arguments: Any) -> Any:
-    """What somebody's function gives, or in one line why it gives nothing: also where it would end this process.
+    """The result of somebody's function. Whatever goes wrong in it becomes one line, even an end of this process.
 
     Raises:
         ValueError: whatever else the function raises.
@@ -137,7 +139,7 @@ def _alive() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _patience(what: str) -> Iterator[None]:
-    """Stop what is still at it after `LONGEST` seconds, where the system has such an alarm."""
+    """Stop the block after `LONGEST` seconds, if the system has an alarm."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -148,7 +150,7 @@ def _patience(what: str) -> Iterator[None]:
         rung.append(number)
         if len(rung) > 1:
             # Whoever catches everything that is raised would go on for ever.
-            leave(exits.refuse(f"{what}: it does not end, and catches what should stop it"))
+            leave(exits.refuse(f"{what}: it does not end, and catches the error that should stop it"))
         raise TimeoutError(f"it has not ended after {LONGEST:g} s")
 
     before = signal.signal(signal.SIGALRM, ring)
@@ -175,7 +177,7 @@ def _claims(path: Path, module: Any) -> "tuple[Claim, ...]":
 
 
 def _guarded(claim: "Claim", path: Path) -> "Claim":
-    """The claim, whose own functions say in one line what went wrong in them."""
+    """The same claim. An error in one of its own functions becomes one line."""
 
     def guard(what: str, function: Callable) -> Callable:
         @functools.wraps(function)

@@ -41,7 +41,8 @@ class Check:
     """Show what the answer prints."""
     time_limit: float = 60.0
     """Seconds of processor time for everything the answer does, its imports included. The judge waits at most four
-    times as long and ten seconds."""
+    times as long, plus ten seconds.
+    """
     unfenced: bool = False
     """Believe the verdict on a system that cannot keep a submission from rewriting it."""
     json: bool = False
@@ -202,7 +203,7 @@ class Construct:
 
 
 def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
-    """The numbers of a .npy file, one line of complaint if it holds anything else; NaN only where gaps may be."""
+    """The numbers of a .npy file. Anything else in it is refused in one line. NaN is allowed with `gaps` only."""
     import numpy as np
 
     from attnlab_theory import inputs, refuse
@@ -213,11 +214,11 @@ def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
             array = np.load(io.BytesIO(content), allow_pickle=False)
     except MemoryError as error:
         # The file itself is in memory: it is its header that asks for more.
-        raise ValueError(f"{path} is no whole .npy file of numbers, or too large: {error}") from None
+        raise ValueError(f"{path} is not a whole .npy file of numbers, or it is too large: {error}") from None
     except (
         Exception
     ):  # numpy reads a header as Python, and an archive by its directory: anything may be wrong there
-        raise ValueError(f"{path} is no whole .npy file of numbers; write it with numpy.save") from None
+        raise ValueError(f"{path} is not a whole .npy file of numbers; write it with numpy.save") from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
         raise ValueError(f"{path} must hold one array of real numbers, not {getattr(array, 'dtype', 'an archive')}")
     if array.ndim != 2 or not array.size:
@@ -228,7 +229,7 @@ def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
 
 
 def refuse_time_limit(seconds: float) -> None:
-    """Refuse a time limit that is none, or that clocks do not take.
+    """Refuse a time limit that is not positive, or too large for a clock.
 
     Raises:
         ValueError: naming it.

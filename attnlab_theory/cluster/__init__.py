@@ -1,1 +1,1 @@
-"""Work handed to the workers of a Dask cluster. Results are those of one machine, where processors are alike."""
+"""Work for the workers of a Dask cluster. Results are those of one machine, if processors are alike."""

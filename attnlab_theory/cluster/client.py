@@ -132,7 +132,7 @@ class Cluster:
             with self._taken() as name:
                 answer = self._answer(name, request) if self._is_able(name) else None
             if answer is None:
-                self._tell(f"the worker {name} is gone: what it did is done again")
+                self._tell(f"the worker {name} is gone: its work is done again")
                 continue
             returned, value = pickle.loads(answer)
             if returned:
@@ -238,7 +238,7 @@ class Cluster:
                 raise Stopped from None
             if isinstance(error, ImportError):
                 raise ValueError(f"a worker of {self.address} has no attnlab: install the same one there") from None
-            raise ValueError(f"{self.address} does not answer any more: {error}") from error
+            raise ValueError(f"{self.address} no longer answers: {error}") from error
         self._looked, self._there = time.monotonic(), there
 
     def _admit(self, name: str, theirs: dict[str, str], their_processor: str) -> None:

@@ -1,4 +1,4 @@
-"""The inverse problem: weights, a subset or a routing wanted; a query or matrices found."""
+"""The inverse problem: find a query, or matrices, that give the wanted weights, subset or routing."""
 
 from attnlab_theory.construct.routing import Routing, route, shared_route
 from attnlab_theory.construct.subsets import SubsetQuery, query_for_subset

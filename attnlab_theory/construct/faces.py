@@ -83,14 +83,14 @@ def widest_margin(
 def non_negative_solution(
     system: Float[np.ndarray, "m n"], target: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, " n"]:
-    """The x >= 0 that brings `system @ x` next to `target`: an active-set method, whose optimum is checked.
+    """The x >= 0 that brings `system @ x` nearest to `target`, by an active-set method whose optimum is checked.
 
     scipy's solver (1.17) stops at a wrong x once in some thousand systems whose columns repeat. At the optimum no
     derivative is positive, and those of the columns in use are zero.
 
     Args:
         system: one column for each number of x.
-        target: what `system @ x` should come next to.
+        target: what `system @ x` should come near to.
 
     Example:
         x = (1, -1) would meet the target, but no x may be negative: the best is (1, 0).
@@ -298,7 +298,7 @@ def listed(indices: Sequence[int]) -> str:
 
 
 def _row_space(rows: Float[np.ndarray, "s d"], rounding: float) -> Float[np.ndarray, "d n"]:
-    """An orthonormal basis, as columns, of the directions in which the rows are longer than rounding."""
+    """An orthonormal basis, in columns, of the directions in which the rows are longer than their rounding."""
     _, sizes, directions = scipy.linalg.svd(rows, full_matrices=False)
     noise = max(rows.shape) * float(np.finfo(float).eps) * float(sizes[0])
     return directions[sizes > max(noise, math.sqrt(len(rows)) * rounding)].T

@@ -1,4 +1,4 @@
-"""What may be asked of a routing, and why not (docs/mathematics/routing.md)."""
+"""Which routings can be asked for, and why others cannot (docs/mathematics/routing.md)."""
 
 import dataclasses
 import math
@@ -13,7 +13,7 @@ from attnlab_theory.construct.faces import eps_of, listed
 EPS = float(np.finfo(np.float64).eps)
 
 TINY = float(np.finfo(np.float64).tiny)
-"""The smallest normal number: what is below it XLA takes for 0."""
+"""The smallest normal number. XLA takes smaller ones for 0."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

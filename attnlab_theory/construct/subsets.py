@@ -194,7 +194,7 @@ def _why_not(keys: Float[np.ndarray, "s d"], chosen: tuple[int, ...], rounding: 
             what = (
                 _alike(keys, j, chosen[int(np.argmax(mixture))], rounding)
                 if same
-                else f"key {j} is the mixture {_mixed(mixture, chosen)}: what favours these favours it"
+                else f"key {j} is the mixture {_mixed(mixture, chosen)}: a query that favours these favours it"
             )
             break
     else:

@@ -15,7 +15,7 @@ def longest_chain(f: Callable[..., Any], *args: Any) -> int:
     """The length of the longest chain of matrix products in `f(*args)`, each of which needs the one before.
 
     If the turns of a loop do not need one another, the loop counts as its longest turn. If each turn needs the one
-    before, their lengths add up. A `cond` counts as its longer branch. Primitives that are no matrix products count
+    before, their lengths add up. A `cond` counts as its longer branch. Primitives other than matrix products count
     nothing.
 
     Args:

@@ -7,7 +7,7 @@ import dataclasses
 class Cost:
     """What a program does, in whole numbers that depend on shapes only, not on the machine or the compiler.
 
-    The costs of two steps add up. A whole number times a cost is that of so many equal steps.
+    The costs of two steps add up. A whole number times a cost is the cost of that many equal steps.
     """
 
     matrix_products: int = 0

@@ -20,8 +20,9 @@ from attnlab_theory.counting.cost import Cost
 def count(f: Callable[..., Any], *args: Any) -> Cost:
     """The cost of `f(*args)`, from the shapes alone: nothing is computed or compiled.
 
-    A `cond` costs the larger of its branches, in each field apart: a bound, exact where the branches cost the
-    same. Under `vmap` both branches run, and both are counted. What is traced and then not used counts too.
+    A `cond` costs the larger of its branches, in each field separately. That is a bound, and exact if the branches
+    cost the same. Under `vmap` both branches run, and both are counted. Code that is traced and then not used
+    counts too.
 
     Args:
         f: traceable by jax. Bind options with `functools.partial`.
@@ -86,7 +87,7 @@ def _arrays(variables: Sequence[Any]) -> list[Any]:
 
 
 def _operations(array: Any, equation: JaxprEqn) -> int:
-    """One per element; none where positions and masks alone are worked on."""
+    """One operation per element. Work on positions and masks alone counts as none."""
     involved = _arrays([*equation.invars, *equation.outvars])
     floating = any(jnp.issubdtype(other.dtype, jnp.inexact) for other in involved)
     return math.prod(array.shape) if floating else 0

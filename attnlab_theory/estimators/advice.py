@@ -19,22 +19,23 @@ from attnlab_theory.theory.features.estimator import Estimator
 LEAST_ERROR = 1e-150
 
 REACH = 0.1
-"""The delta method is for small errors of the weights. Up to this it is within a fifth of what is measured, unless
-one key has all the weight and the normaliser is noise. Beyond, it may say anything."""
+"""The delta method is for small errors of the weights. Up to this error it is within a fifth of the measured one,
+unless one key has all the weight and the normaliser is noise. It may say anything of larger errors.
+"""
 
 APART = 0.25
-"""Relative difference of prediction and measurement, noise aside, beyond which a prediction is not trusted."""
+"""A prediction is not trusted if it differs from the measurement by more than this share, noise aside."""
 
 SURE = 3.0
-"""Standard errors by which a measured error must be smaller, or the prediction chooses."""
+"""A measurement decides if the error is smaller by this many standard errors. Else the prediction decides."""
 
 REASONS = {
-    Estimator.TRIGONOMETRIC: "trigonometric features err as cosh D - 1, all others with L",
-    Estimator.POSITIVE: "positive features err as exp(L) - 1, with one feature per projection",
-    Estimator.HYPERBOLIC: "for short L hyperbolic features err as cosh L - 1, least of those that grow with L",
-    Estimator.GENERALIZED: "for long L generalized exponential features err least of those that grow with L",
-    Estimator.DENSE: "for long L dense exponential features, fitted to these queries and keys, err least of "
-    "those that grow with L",
+    Estimator.TRIGONOMETRIC: "the error of trigonometric features grows as cosh D - 1, that of all others with L",
+    Estimator.POSITIVE: "the error of positive features is exp(L) - 1, with one feature per projection",
+    Estimator.HYPERBOLIC: "for short L hyperbolic features have the least error that grows with L, cosh L - 1",
+    Estimator.GENERALIZED: "for long L generalized exponential features have the least error that grows with L",
+    Estimator.DENSE: "for long L dense exponential features, fitted to these queries and keys, have the least "
+    "error that grows with L",
 }
 
 
@@ -46,15 +47,16 @@ class Line:
     parameter: str
     projections: int
     kernel: float
-    """Predicted for independent projections: exact."""
+    """The prediction for independent projections, which is exact."""
     kernel_orthogonal: float | None
-    """Predicted for orthogonal ones, where that is known."""
+    """The prediction for orthogonal projections, if it is known."""
     weights: float
-    """Predicted for independent projections by the delta method; to be trusted up to `REACH`."""
+    """The prediction for independent projections by the delta method. It can be trusted up to `REACH`."""
     measured: dict[Coupling, Measured]
-    """By coupling."""
+    """The measured errors, by coupling."""
     features_needed: float
-    """For the wanted error of the weights, from the prediction: errors fall as the root of the features."""
+    """The predicted number of features for the wanted error of the weights: errors fall as the root of the number.
+    """
 
     @property
     def trusted(self) -> bool:
@@ -95,13 +97,13 @@ class Advice:
         difference = self.problem.typical(self.problem.difference_squares)
         if self.chosen.weights == 0:
             lengths = f"L = |q + k|^2 = {total:.3g} and D = |q - k|^2 = {difference:.3g}"
-            return f"Choose any: with {lengths} none errs in a row."
+            return f"Choose any: no estimator makes an error in a row with {lengths}."
         if self.by_measurement:
             found = self.chosen.measured[self.coupling]
             return (
                 f"Choose {self.chosen.estimator} features with {self.coupling} projections, if any: they have the "
-                f"least error measured, {found.weights:.3g} ± {found.weights_deviation:.2g}. The predictions are "
-                "not to be trusted here."
+                f"least measured error, {found.weights:.3g} ± {found.weights_deviation:.2g}. The predictions can"
+                "not be trusted here."
             )
         relation = "far below" if 4 * total < difference else "far above" if total > 4 * difference else "close to"
         return (
@@ -117,14 +119,14 @@ class Advice:
         if needed == 0:
             return "Any number of features will do: the predicted error of a row is zero."
         count = (
-            f"for an error of {self.error:g} {self.fewest.estimator} features would have to be about {needed:,.0f}"
+            f"an error of {self.error:g} needs about {needed:,.0f} {self.fewest.estimator} features"
             if math.isfinite(needed)
             else f"no number of features gives an error of {self.error:g}"
         )
         if self.exact_is_cheaper:
             return f"Use exact attention: {count}, and there are {keys:,} keys."
         if self.error > REACH or not self.fewest.trusted:
-            count += f", roughly: predictions are to be trusted up to {REACH:g}"
+            count += f", roughly: predictions can be trusted up to an error of {REACH:g}"
         return f"{count[0].upper()}{count[1:]} (independent projections; errors fall as the root of the number)."
 
 

@@ -51,7 +51,7 @@ class FittedFeatures:
     powers: Callable[[float], variance.Powers] | None = None
     """The law of one estimate at L, or at D for trigonometric features: where that is all it depends on."""
     parameter: str = ""
-    """What was fitted, for people."""
+    """The fitted parameters, in words for people."""
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -22,12 +22,13 @@ from attnlab_theory.theory.features import variance as feature_error
 from attnlab_theory.theory.features.estimator import Estimator
 
 COUPLINGS = (Coupling.INDEPENDENT, Coupling.ORTHOGONAL, Coupling.QUASI_MONTE_CARLO)
-"""Those that keep features unbiased."""
+"""The couplings under which features stay unbiased."""
 
 SHORTEST, LONGEST = 1e-4, 60.0
-"""Ends of |q + k|^2, or of |q - k|^2 for trigonometric features. What orthogonal projections save has a limit at 0:
-below the shortest it has no digits left, and is taken as there. Beyond the longest, variances of 1e25 are not worth
-predicting."""
+"""The range of |q + k|^2, or of |q - k|^2 for trigonometric features. The saving by orthogonal projections has a
+limit at 0. Below the shortest it has no digits left, so that of the shortest is taken. Beyond the longest,
+variances of 1e25 are not worth predicting.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Predicted:
 
     kernel: float
     weights: float
-    """By the delta method: for errors well below one."""
+    """The error by the delta method, which is for errors well below one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Measured:
 
 
 def predicted(estimator: FittedFeatures, problem: Problem) -> Predicted:
-    """What independent projections will do, from the covariances of one.
+    """The errors that independent projections will make, from the covariances of one.
 
     Args:
         estimator: from `estimators_for` this problem.
@@ -122,7 +123,7 @@ def orthogonal_kernel(estimator: FittedFeatures, problem: Problem, m: int) -> fl
 
 
 def measured(estimator: FittedFeatures, problem: Problem, projections: Sequence[Array]) -> Measured:
-    """What these projections do, one draw each.
+    """The errors that these projections make. Each projection is one draw.
 
     Args:
         estimator: from `estimators_for` this problem.
@@ -154,7 +155,7 @@ def projections_of(key: PRNGKeyArray, *, coupling: Coupling, draws: int, m: int,
 
     Args:
         key: consumed whole.
-        coupling: how the rows of one projection hang together.
+        coupling: how the rows of one projection depend on each other.
         draws: how many projections.
         m: rows of each.
         d: width.

@@ -22,7 +22,7 @@ HATCHES = {Estimator.TRIGONOMETRIC: "", Estimator.HYPERBOLIC: "//", Estimator.DE
 """Marks for the estimators that win somewhere: positive features and generalized exponential ones never do."""
 
 NARROWEST, WIDEST = 1e-2, 600.0
-"""Ends of the axes: below, all estimators are good; beyond, their variances overflow."""
+"""The ends of the axes. All estimators are good below the first, and their variances overflow beyond the last."""
 
 
 def draw_regions(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.ndarray, "m"], *, d: int) -> None:

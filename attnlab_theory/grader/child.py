@@ -21,7 +21,7 @@ from typing import Any
 
 
 class Broken(Exception):
-    """The submission cannot be called. The message is the user's line, the reason a word of `reasons`."""
+    """The submission cannot be called. The message is the line for the user. The reason is a word of `reasons`."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
@@ -111,7 +111,7 @@ def _instance(path: str, name: str, kind: type) -> Callable[..., Any]:
     except Broken as broken:
         instance = "model" if name != "model" else "instance"
         raise Broken(
-            f"is a class, and making one of it without arguments {broken}: write {instance} = {name}(...) into a "
+            f"is a class, and making an instance without arguments {broken}: write {instance} = {name}(...) into a "
             f"file that imports it, with .eval() if it is a module of torch's, and name that: ::{instance}"
         ) from None
     if not callable(made):
@@ -218,7 +218,10 @@ def _kind(value: Any) -> str:
 
 
 def _outputs(returned: Any, positions: int) -> Any:
-    """The outputs of a model: without a loss of None, and out of a dictionary with one array."""
+    """The outputs of a model. A loss of None is dropped.
+
+    In a dictionary, the only array with a row for each position counts.
+    """
     if isinstance(returned, tuple) and any(part is None for part in returned):
         left = [part for part in returned if part is not None]
         return left[0] if len(left) == 1 else tuple(left)
@@ -229,10 +232,8 @@ def _outputs(returned: Any, positions: int) -> Any:
     fitting = [name for name, s in shapes.items() if (len(s), *s[:-1]) in ((2, positions), (3, 1, positions))]
     if len(fitting) != 1:
         told = ", ".join(f"{_shown(name)} {[*shape]}" for name, shape in shapes.items()) or "nothing"
-        which = "none" if not fitting else "several"
-        raise Broken(
-            f"returned a dictionary of {told}, and {which} of them with a row for each position", "wrong shape"
-        )
+        which = "none of them has" if not fitting else "several of them have"
+        raise Broken(f"returned a dictionary of {told}, and {which} a row for each position", "wrong shape")
     return next(value for name, value in returned.items() if str(name) == fitting[0])
 
 
@@ -266,7 +267,7 @@ def _encoded(value: Any) -> dict[str, Any]:
             with np.errstate(invalid="ignore", over="ignore"):
                 fits = not np.any((array.astype(given.dtype) != given) & (given == given))
     except BaseException as error:
-        said = f"returned something that is no array of numbers: {_shown(error)}"
+        said = f"returned something that is not an array of numbers: {_shown(error)}"
         raise Broken(said, "wrong shape") from None
     if not fits:
         raise Broken(f"returned numbers of {kind} that float64 does not hold: return float64", "wrong shape")

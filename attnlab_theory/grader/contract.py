@@ -101,7 +101,8 @@ def template(contract: Contract) -> str:
         "Givens": "; ".join(f"`{name.split(':')[0]}`: {what}" for name, what in contract.parameters.items()) + ".",
         "Return": "; ".join(f"`{name}`: {what}" for name, what in contract.returns.items()) + ".",
         "For all": contract.quantified,
-        "Tolerance": f"{contract.measure} It must be at most {contract.tolerance:g} {contract.unit} in every case.",
+        "Tolerance": f"{contract.measure} The error must be at most {contract.tolerance:g} {contract.unit} in "
+        "every case.",
         "Remarks": " ".join(
             (*contract.remarks, "The function runs in a process of its own; --show-output shows what it prints.")
         ),

@@ -108,7 +108,7 @@ class Exchange:
                     self._print()
 
     def drain(self, seconds: float) -> None:
-        """Read what the child has printed. Wait so many seconds for what it prints before it ends."""
+        """Read what the child has printed. Wait at most this many seconds for what it prints before it ends."""
         deadline = time.monotonic() + seconds
         # Not for ever: a child that lives may print faster than anybody reads.
         for _ in range(MOST_PIECES):

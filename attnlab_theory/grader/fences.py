@@ -1,7 +1,7 @@
 """Fences between a submission and the machine, and the means that put them up.
 
 A *means* is something that the system may allow: a namespace, another user, a control group. A *fence* keeps the
-submission from doing something. It stands if any of its means is in force. `launcher` tries the means.
+submission from doing something. A fence stands if any of its means is in force. `launcher` tries the means.
 """
 
 import dataclasses
@@ -65,10 +65,10 @@ FENCES = (
     JUDGE,
     Fence(
         name="processes",
-        missing="it can stop other programs of yours, and leave its own behind",
+        missing="it can stop other programs of yours, and leave its own running",
         means=_any("pid", "uid"),
     ),
-    Fence(name="files", missing="it can read, and where you may also write, your files", means=_any("view")),
+    Fence(name="files", missing="it can read your files, and write those that you may write", means=_any("view")),
     Fence(name="network", missing="it can open connections", means=_any("network")),
     Fence(name="memory", missing="it can fill the memory", means=_any("group", "polling")),
     Fence(

@@ -86,9 +86,9 @@ def check_answer(
 
 
 class _Stop(BaseException):
-    """Ends the search, because the time is up or the submission is broken.
+    """This ends the search, because the time is up or the submission is broken.
 
-    It is no Exception: Hypothesis would take that for a wrong answer, and shrink it.
+    It is not an Exception, which Hypothesis would take for a wrong answer, and shrink.
     """
 
 

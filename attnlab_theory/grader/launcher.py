@@ -7,7 +7,7 @@ at most, so there are up to three processes:
 * The supervisor is the first process of the new process namespace. When it ends, everything inside ends.
 * The submission is the supervisor's child. It can reach neither of the others.
 
-What the system forbids is left out. Before `child` loads a file, it reports which fences are in force.
+A fence that the system forbids is left out. Before `child` loads a file, it reports which fences are in force.
 """
 
 import contextlib

@@ -17,7 +17,7 @@ def run(path: str, names: list[str], module: ModuleType) -> None:
     because it may need one of them. A use of its name then raises a NameError.
 
     Raises:
-        Unreadable: if it is no notebook, or defines one of the names more than once.
+        Unreadable: if it is not a notebook, or defines one of the names more than once.
         BaseException: what its definitions raise.
     """
     cells = _cells(path)
@@ -54,7 +54,7 @@ def _cells(path: str) -> dict[int, str]:
             if cell["cell_type"] == "code" and not "".join(cell["source"]).startswith("%%")
         }
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OSError):
-        raise Unreadable("is no notebook: it must be the JSON file that Jupyter saves") from None
+        raise Unreadable("is not a notebook: it must be the JSON file that Jupyter saves") from None
     commands = ("%", "!", "?")
     return {
         number: "\n".join("" if line.lstrip().startswith(commands) else line for line in source.split("\n"))

@@ -17,7 +17,7 @@ OTHER_YEARS = {
     "practical4/2b.i": "cs224n/1b.i",
     "practical4/2b.ii": "practical4/2b",
 }
-"""Numbers of other years' handouts, and our number for the same question. None of them is also one of ours."""
+"""Numbers of other years' handouts, and our number for the same question. None of them is also a number of ours."""
 
 ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4"}
 
@@ -40,7 +40,7 @@ def contract_of(question: str) -> Contract:
     if asked:
         raise ValueError(
             f"{asked} asks for an answer in words, which code cannot judge; attnlab answers {asked} shows what is "
-            f"measured; to be checked are {listed}"
+            f"measured; attnlab check can judge {listed}"
         )
     parts = [name for name in CONTRACTS if name.startswith(f"{question}.")]
     if len(parts) > 1:

@@ -11,7 +11,7 @@ class Reason(enum.StrEnum):
     WRONG = "wrong"
     """A case shows that it is wrong, or it gave different answers to the same givens."""
     RAISED = "raised"
-    """It raised an exception, or its file is no Python."""
+    """It raised an exception, or its file is not Python."""
     NOT_FINITE = "not finite"
     """It returned NaN or an infinity."""
     WRONG_SHAPE = "wrong shape"

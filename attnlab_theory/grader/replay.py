@@ -46,7 +46,7 @@ def case_of(contract: Contract, text: str) -> Case:
             fields["frame"] = Frame(frame["n"], frame["d"], tuple(map(tuple, frame["reflections"])))
         return contract.case(**fields)
     except ValueError as error:
-        why = "it is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
+        why = "it is not JSON" if isinstance(error, json.JSONDecodeError) else str(error)
     except (TypeError, LookupError, AttributeError, RecursionError):
         why = "it has other fields"
     raise ValueError(

@@ -70,7 +70,7 @@ class Submission:
     Args:
         where: FILE.py::FUNCTION.
         time_limit: seconds of processor time for loading the file and all calls together.
-        wall_limit: seconds that the judge waits in all. By default four times `time_limit`, and ten more.
+        wall_limit: seconds that the judge waits in all. By default four times `time_limit`, plus ten.
         memory: bytes that its processes may hold together.
         any_framework: whether to try torch and jax arrays too, if the file imports torch or jax.
         alone: whether it sees its own file alone, and no other of its folder.
@@ -198,8 +198,8 @@ class Submission:
             )
         except Late:
             raise self._broken(
-                f": {slow} longer than {self.wall_limit:g} s, four times the time limit of {self.time_limit:g} s "
-                "and ten seconds",
+                f": {slow} longer than {self.wall_limit:g} s, which is four times the time limit of "
+                f"{self.time_limit:g} s plus ten seconds",
                 Reason.TIMED_OUT,
             ) from None
         except Flooded:
@@ -227,7 +227,7 @@ class Submission:
             mine, message, arrays, used, reason, named = False, {}, (), 0.0, None, self.function
         if not mine:
             raise self._broken(
-                " writes into the pipe to the lab; it must leave file descriptors alone that it has not opened",
+                " writes into the pipe to the lab; it must leave alone files that it has not opened",
                 Reason.ENDED,
             )
         # Its own word, and to nobody's harm: the kernel counts besides, and ends it.

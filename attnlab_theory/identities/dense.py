@@ -25,7 +25,7 @@ def equals_definition(subject: Subject, definition: Definition, causal: bool) ->
     defined = jax.jit(lambda case: definition(case, causal))
 
     def residual(case: Tokens) -> float:
-        """In units of the case's own tolerance, as each length has another."""
+        """The residual in units of the case's own tolerance, because each length has another tolerance."""
         at = (case, *(with_tokens(case, n) for n in subject.lengths))
         gaps = [(gap(subject.mix(each), defined(each)), subject.rounding(each)) for each in at]
         # Tokens of zero have no rounding: nothing may differ.

@@ -13,7 +13,7 @@ from attnlab_theory.identities.leaks import EDGES, Inputs, Leaks, Replacing, lea
 from attnlab_theory.identities.prefixes import Prefixes, prefixes
 
 LENGTHS = (17, 65, 130)
-"""Positions: the least that overrun a block of 16, of 64 and of 128, the last by two."""
+"""Numbers of positions: one more than a block of 16, one more than one of 64, two more than one of 128."""
 
 WHOLE_BLOCKS = (16, 17, 64, 65, 128)
 """Prefixes that are compared with the longest sequence: whole blocks, and one more."""
@@ -24,9 +24,9 @@ class Edges:
     """What was found at several lengths."""
 
     leaks: Mapping[int, Leaks]
-    """By length, where the function took it."""
+    """The leaks by length, for each length that the function took."""
     prefixes: Prefixes | None
-    """Against the longest; None where the function did not take it."""
+    """The prefixes against the longest sequence. None if the function did not take it."""
     refused: Mapping[int, str]
     """Lengths that the function did not take, and what it said."""
 
@@ -65,7 +65,7 @@ def edges(
 
 
 def sentences(found: Edges) -> list[str]:
-    """What it means, in lines for people."""
+    """What was found, in lines for people."""
     lines = []
     tried = " and ".join(", ".join(map(str, found.leaks)).rsplit(", ", 1))
     leaky = [n for n, each in found.leaks.items() if not each.clean]

@@ -40,7 +40,7 @@ class Identity(Generic[C]):
         return f"{self.family}/{self.subject}"
 
     def holds(self, case: C) -> bool:
-        """Whether the case is no counterexample; NaN is one."""
+        """Whether the case is not a counterexample. A residual of NaN is one."""
         return self.residual(case) <= self.tolerance(case)
 
 
@@ -58,7 +58,7 @@ class Trial:
     broken: bool
     """Whether a counterexample was expected."""
     lengths: tuple[int, ...] = ()
-    """How many positions each case was tried at, where that were several."""
+    """The lengths at which each case was tried, if there were several."""
 
     @property
     def holds(self) -> bool:

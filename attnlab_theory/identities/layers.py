@@ -29,7 +29,7 @@ from attnlab_theory.language.models.positions import Alibi, NoPositions, Rotary
 HEADS, HEAD_WIDTH = 2, 2
 SCALE = HEAD_WIDTH**-0.5
 SOFTER = 8.0
-"""Queries and keys are so much shorter where features are taken of them; `zoo.softened` says why."""
+"""Queries and keys are divided by this before features are taken of them; `zoo.softened` says why."""
 
 OUT = np.array([[1, 0, 0.5, 0], [0, 1, -0.5, 0], [0, 0, 1, 0.25], [0, 0, 0, 0.75]])
 """The last projection. Its columns sum to one, so that equal values still come out as they went in."""

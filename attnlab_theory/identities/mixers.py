@@ -76,7 +76,7 @@ def outputs_in_hull(subject: Subject, *, broken: bool = False) -> Identity[Token
 
 
 def permuted_rows(subject: Subject, *, broken: bool = False) -> Identity[Tokens]:
-    """Permuting tokens permutes outputs, where positions play no part."""
+    """Permuting tokens permutes outputs, if positions play no part."""
     return permuted_tokens(subject.name, subject.mix, broken=broken, rounding=subject.rounding)
 
 

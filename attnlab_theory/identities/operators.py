@@ -111,18 +111,18 @@ DECODED = 17
 
 
 def of_length(case: Attending, n: int) -> Attending:
-    """The case with so many queries, keys and values, a causal mask and the order as it is."""
+    """The case with this many queries, keys and values, a causal mask, and the order as it is."""
     arrays = {name: longer(getattr(case, name), n) for name in ("q", "k", "v")}
     return dataclasses.replace(case, **arrays, mask=causal_mask(n), order=jnp.arange(n))
 
 
 def with_tokens(case: Tokens, n: int) -> Tokens:
-    """The case with so many tokens, in the order as it is; its table stays, which few mixers read by position."""
+    """The case with this many tokens, in the order as it is. Its table stays; few mixers read it by position."""
     return dataclasses.replace(case, x=longer(case.x, n), order=jnp.arange(n))
 
 
 def decoded_case(case: Tokens, n: int = DECODED) -> Tokens:
-    """The case with so many tokens, and a learned position for each."""
+    """The case with this many tokens, and a learned position for each."""
     return dataclasses.replace(with_tokens(case, n), table=longer(case.table, n))
 
 
@@ -181,7 +181,7 @@ def _capped(q, k, v, mask=None, *, scale):
 
 
 def _capped_rounding(case: Attending) -> float:
-    """A score errs as ever before the cap, which shrinks that; then a quotient, tanh, a product and a sum."""
+    """The cap shrinks the error of a score. Then a quotient, tanh, a product and a sum are rounded."""
     eps, n = epsilon(case.q), case.k.shape[0]
     error = score_rounding(case.q, case.k, case.scale) + eps * (6 * CAP + n)
     return peak(case.v) * (weight_rounding(error, n, eps) + eps * (n / 2 + 1))

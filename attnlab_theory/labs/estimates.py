@@ -55,7 +55,7 @@ class Estimate:
 
     @property
     def runs(self) -> int:
-        """The number of training runs in the mean: its draws, or one if the draws are no training runs."""
+        """The number of training runs in the mean. It is one if the draws are not training runs."""
         return self.draws if self.bound in _OF_RUNS else 1
 
     def at(self, error_rate: float) -> Interval:
@@ -65,10 +65,12 @@ class Estimate:
         was cut off stays where it is.
 
         Raises:
-            ValueError: if the draws are no training runs.
+            ValueError: if the draws are not training runs.
         """
         if self.bound not in _OF_RUNS:
-            raise ValueError(f"{self.quantity} is no mean over training runs: its draws are those of {self.bound}")
+            raise ValueError(
+                f"{self.quantity} is not a mean over training runs: its draws are those of {self.bound}"
+            )
         if self.values:
             return _cut(_OF_RUNS[self.bound].interval(np.array(self.values), error_rate), self.within)
         before, now = (
@@ -131,13 +133,13 @@ def mean(quantity: str, draws: np.ndarray, bound: Bound, error_rate: float, **se
 
 
 def known(quantity: str, value: float, draws: int, how: str, **setting: Any) -> Estimate:
-    """A number without chance.
+    """A number that was counted, or computed exactly: chance has no part in it.
 
     Args:
         quantity: what is known.
         value: the number.
-        draws: of how many.
-        how: how it was counted, and over what; the record has it where a mean has its bound.
+        draws: how many things were counted.
+        how: how it was counted, and over what. It stands in the record instead of the name of a bound.
         setting: of the estimate.
     """
     return Estimate(

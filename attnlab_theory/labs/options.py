@@ -22,7 +22,7 @@ Mean = Literal["sentences", "tokens"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WithJson:
-    """What every command asks that tells something."""
+    """The option of every command that prints something."""
 
     json: bool = False
     """Print one JSON value and nothing else."""
@@ -50,7 +50,7 @@ class Folder(WithJson):
     """Seconds between two checkpoints."""
 
     def checkpoints(self, path: Path) -> Checkpoints:
-        """How the stage is kept whose model is written to the path."""
+        """The checkpoints of the stage whose model is written to this path."""
         return Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
 
 

@@ -26,7 +26,7 @@ ROWS = 60
 """Nobody reads a longer table of numbers: their least, median and greatest stand for them."""
 
 MANY = 16
-"""A claim with more settings has a row of its own only."""
+"""A claim with more settings has only one row, without a row for each setting."""
 
 
 def write(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = ()) -> None:

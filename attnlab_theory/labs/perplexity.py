@@ -16,7 +16,7 @@ from attnlab_theory.language.corpora.grammar import Grammar
 from attnlab_theory.stats import student
 
 FLOOR_ERROR_RATE = 1e-6
-"""The probability with which a lab may call a model leaky that is not."""
+"""The probability with which a lab may call a model leaky although it is not."""
 
 MARGIN = 0.02
 """Losses that differ by less count as equal. In nats per token: 2 % of a perplexity. Stated before any run."""

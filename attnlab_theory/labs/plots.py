@@ -16,7 +16,7 @@ LONGEST_LABEL = 24
 
 
 def look(series: int, **others: Any) -> dict[str, Any]:
-    """Colour, dash and marker of a series, which no other of the first seven has; and what else is said."""
+    """Colour, dash and marker of a series, different for each of the first seven, and other keyword arguments."""
     own = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
     return {**own, "marker": style.MARKERS[series % 7], "markerfacecolor": "white", **others}
 

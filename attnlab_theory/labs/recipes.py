@@ -44,7 +44,7 @@ class Recipe:
     """How the learning rate falls.
 
     None: along a cosine over the steps of the run, after a warm-up of a hundredth of them. A number: along the
-    homework's cosine. It is lowest after so many passes over the pretraining corpus, and then rises again.
+    homework's cosine. It is lowest after this many passes over the pretraining corpus, and then rises again.
     """
     seed: int = 0
     """The seed of first weights, corruption and dropout."""

@@ -6,7 +6,7 @@ from rich.table import Table
 
 
 def table(words: Sequence[str], numbers: Sequence[str]) -> Table:
-    """A table whose rows are still to come: columns of words, which fold, and right of them columns of numbers.
+    """A table without rows. Columns of words come first, and fold. Columns of numbers follow.
 
     Args:
         words: headings of columns of words.

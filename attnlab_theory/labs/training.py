@@ -26,7 +26,7 @@ class Told(NamedTuple):
 
 
 def refuse_no_time(save_every: float) -> None:
-    """Refuse a number of seconds between two checkpoints that is none.
+    """Refuse a number of seconds between two checkpoints that is negative or not a number.
 
     Raises:
         ValueError: naming the option.

@@ -174,7 +174,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (safetensors.SafetensorError, OSError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path} is no whole checkpoint of attnlab: {error}") from None
+        raise ValueError(f"{path} is not a whole checkpoint of attnlab: {error}") from None
     if KEY not in metadata:
         raise ValueError(f"{path} is a safetensors file of somebody else's: it does not say how attnlab wrote it")
     header = _header(path, metadata[KEY])
@@ -195,7 +195,9 @@ def _header(path: Path, text: str) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise ValueError(f"{path} does not say what it holds, its header is damaged: no fields; train again")
     if type(header.get("version")) is not int:
-        raise ValueError(f"{path} has version {header.get('version')!r:.60}, which is no whole number; train again")
+        raise ValueError(
+            f"{path} has version {header.get('version')!r:.60}, which is not a whole number; train again"
+        )
     if header["version"] == 1:
         header |= {"version": VERSION, "model": "GPT"}
         header["text"] = {"kind": "characters", "symbols": header.pop("characters", None)}
@@ -214,7 +216,7 @@ def _header(path: Path, text: str) -> dict[str, Any]:
 
 
 def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def _empty(path: Path, header: Mapping[str, Any], kinds: Mapping[str, Kind], arrays: Collection[str]) -> Any:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Float, Int
 from attnlab_theory.language.models.layers import at_least_single
 
 PREFIX = 256
-"""Up to so many likeliest tokens are found by sorting. More are found by their probabilities."""
+"""Up to this many likeliest tokens are found by sorting. More are found by their probabilities."""
 
 ROWS = 8
 """How many rows a processor cuts at once. More would not fit into its cache."""

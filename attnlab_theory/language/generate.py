@@ -1,9 +1,9 @@
 """Generation for many prompts in one compiled program. The next token is the likeliest one, or drawn.
 
-The context is that of the homework, the last `block` tokens. As long as it is the whole row, keys and values are
-kept, and each token costs one step over the cache. Once it would slide, or if the mixer keeps nothing, every token
-costs a whole pass. Both choose the same tokens, unless rounding decides between two candidates. A drawn token
-depends on the key, the number of its row and its place, and on no other row.
+The context is that of the homework, the last `block` tokens. While the context is the whole row, keys and values
+are kept, and each token costs one step over the cache. Once the context would slide, or if the mixer keeps nothing,
+every token costs a whole pass. Both choose the same tokens, unless rounding decides between two candidates. A drawn
+token depends on the key, the number of its row and its place, and on no other row.
 """
 
 import functools
@@ -289,7 +289,7 @@ def _next_token(
 
 
 def _chosen(run: _Run, number: Array, logits: Float[Array, "n c"], stop: Stop | None, choose: Choose) -> _Run:
-    """The run with the next tokens in column `number`. A NaN gives what is no token, or a NaN as probability."""
+    """The run with the next tokens in column `number`. A NaN among the logits shows in token or probability."""
     token, log_probability = choose(number, at_least_single(logits))
     log_probability = log_probability.astype(run.log_probability.dtype)
     missing = run.missing

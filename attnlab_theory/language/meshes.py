@@ -14,7 +14,7 @@ def of_this_process() -> Mesh | None:
 
 
 def of_rows(mesh: Mesh, *, at_most: int | None = None) -> Mesh:
-    """The mesh with an automatic axis, whatever the caller's is: the compiler places what is in between.
+    """The same mesh with an automatic axis: the compiler decides where intermediate arrays lie.
 
     Args:
         mesh: with one axis, named "data".

@@ -12,12 +12,12 @@ from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixing import Slot
 
 SEGMENT = 32
-"""The cache grows by so many tokens. A step reads all of its slots, so they should not come too early."""
+"""The cache grows by this many tokens. A step reads all of its slots, so they should not come too early."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Stop:
-    """What ends a row: a token, once it has been generated so many times. Those in the prompt do not count."""
+    """What ends a row: a token, once it has been generated `times` times. Those in the prompt do not count."""
 
     token: int
     times: int = 1

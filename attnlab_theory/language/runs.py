@@ -254,7 +254,7 @@ def _worse(validated: Sequence[float]) -> bool:
 def _validated(validation: Callable[[Any], float], model: Model, metrics: Metrics) -> float:
     loss = validation(model)
     if math.isnan(loss):
-        raise Diverged(f"the validation loss is no number after step {metrics.step}, in epoch {metrics.epoch}")
+        raise Diverged(f"the validation loss is not a number after step {metrics.step}, in epoch {metrics.epoch}")
     return loss
 
 

@@ -19,7 +19,7 @@ def columns(found: Sequence[Evidence]) -> list[str]:
 
 
 def cells(found: Sequence[Evidence]) -> dict[str, dict[str, bool]]:
-    """{bug: {column: caught}}; pairs that were not tried are absent."""
+    """Whether each bug was caught, as {bug: {column: caught}}. Pairs that were not tried are absent."""
     table: dict[str, dict[str, bool]] = {}
     for evidence in found:
         row = table.setdefault(evidence.bug, {})
@@ -44,7 +44,7 @@ def matrix_table(found: Sequence[Evidence]) -> Table:
 
 
 def legend(found: Sequence[Evidence], *, everywhere: bool) -> str:
-    """What the numbers and marks of the matrix mean, and whether any bug survived.
+    """What the numbers and marks of the matrix mean, and whether every bug is caught.
 
     Args:
         found: what every check says of every bug.
@@ -60,7 +60,7 @@ def legend(found: Sequence[Evidence], *, everywhere: bool) -> str:
     names = {evidence.check for evidence in found}
     beside = idle_checks(evidence for evidence in found if evidence.column not in lazy)
     lines.append("")
-    lines.append(f"Alive: {', '.join(alive)}." if alive else f"No bug of {len(cells(found))} is alive.")
+    lines.append(f"Not caught: {', '.join(alive)}." if alive else f"All {len(cells(found))} bugs are caught.")
     lines.append(f"Caught nothing: {', '.join(lazy)}." if lazy else f"All {len(kills)} checks catch something.")
     if beside:
         lines.append(
@@ -103,7 +103,7 @@ def as_json(bugs: Sequence[Bug], found: Sequence[Evidence]) -> dict[str, Any]:
 
 
 def exit_code(found: Sequence[Evidence]) -> int:
-    """0 if every bug is caught, 1 if one is alive."""
+    """0 if every bug is caught, else 1."""
     return 1 if survivors(found) else 0
 
 

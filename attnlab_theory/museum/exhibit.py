@@ -1,4 +1,4 @@
-"""What a bug's picture shows: the same thing computed rightly and wrongly."""
+"""What a bug's picture shows: the same numbers, computed rightly and wrongly."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""Does a check catch a bug? It does by a counterexample, a REFUTED, or draws whose variance is too large."""
+"""Does a check catch a bug? It does so by a counterexample, by the verdict REFUTED, or by draws whose variance is
+too large.
+"""
 
 import collections
 import concurrent.futures
@@ -85,7 +87,7 @@ def idle_checks(found: Iterable[Evidence]) -> list[str]:
 
 
 def _never(seen: Iterable[tuple[str, bool]]) -> list[str]:
-    """The names that never came with True, in the order in which they first came."""
+    """The names that never stand beside True, in the order of their first appearance."""
     ever: dict[str, bool] = {}
     for name, was in seen:
         ever[name] = ever.get(name, False) or was

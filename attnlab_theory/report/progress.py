@@ -83,7 +83,7 @@ class Progress:
 
 
 class Messages:
-    """What some work tells of itself, such as "3 of 20 sentences": a terminal shows the latest alone, as a bar.
+    """Messages about some work, such as "3 of 20 sentences". A terminal shows only the latest one, as a bar.
 
     Elsewhere a message with a count is a line at most every ten seconds, and any other message is a line.
 
@@ -105,7 +105,7 @@ class Messages:
             self._bar.stop()
 
     def tell(self, text: str) -> None:
-        """Show a message in the place of the one before it."""
+        """Show a message instead of the one before it."""
         count = COUNT.search(text)
         done, total = (int(count[1]), int(count[2])) if count else (0, None)
         if not self._console.is_terminal:
@@ -126,9 +126,9 @@ class Messages:
 
 @contextlib.contextmanager
 def counted(doing: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A bar for work whose length is known only while it is done; without a terminal nothing is said.
+    """A bar for work whose length is known only while it is done. Without a terminal there is none.
 
-    What is given takes the number of steps done and planned.
+    The block gets a function that takes the number of steps done and planned.
 
     Args:
         doing: what is done, such as "asking mine.py::f".

@@ -32,7 +32,7 @@ class Tally:
     expect: Verdict | None
     as_expected: bool
     worst: Finding
-    """The finding at the setting that decides: the one that speaks most against the expected verdict."""
+    """The finding at the setting that decides. It speaks most against the expected verdict."""
 
 
 def tallies(findings: Iterable[Finding]) -> list[Tally]:
@@ -124,7 +124,7 @@ def verdict_table(findings: Findings) -> Table:
 
 
 MOST_NOTES = 10
-"""Verdicts that are explained; the others are in the JSON."""
+"""The most verdicts that are explained. The others are in the JSON."""
 
 
 def notes(findings: Findings) -> list[str]:

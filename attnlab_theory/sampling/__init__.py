@@ -1,4 +1,4 @@
-"""A PRNG key to a random problem. Nothing is judged here."""
+"""Random problems, each from a PRNG key. Nothing is judged here."""
 
 from attnlab_theory.sampling.geometry import orthonormal
 from attnlab_theory.sampling.hashed_normals import hashed_bits, hashed_normal

@@ -1,7 +1,7 @@
 """Normals from an integer hash of the position: five times the speed of `jax.random.normal`.
 
-For long Monte Carlo runs of simple laws. The lab's own claims keep jax's default generator, whose
-quality rests on cryptanalysis; this one rests on the tests in tests/sampling/test_hashed_normals.py.
+They are for long Monte Carlo runs of simple laws. The lab's own claims keep jax's default generator, whose quality
+rests on cryptanalysis; this one rests on the tests in tests/sampling/test_hashed_normals.py.
 """
 
 import math

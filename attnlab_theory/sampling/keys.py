@@ -12,7 +12,7 @@ from attnlab_theory import refuse
 from attnlab_theory.axes import Scalar
 
 REACH = 10.0
-"""Standard deviations beyond which no draw of ours lies: float64 has none beyond 9."""
+"""No draw lies this many standard deviations from its mean. Normals in float64 stop at 9."""
 
 Normal = Callable[[PRNGKeyArray, tuple[int, ...], Any], Array]
 """(key, shape, dtype) -> standard normals: `jax.random.normal`, or the faster `hashed_normal`."""
@@ -200,7 +200,7 @@ def _check(means: Array, variance: Scalar | Array, stretch: Array) -> None:
 
 
 def deviation_of(variance: Scalar | Array, dtype: np.dtype, name: str) -> Array:
-    """The square root in this type, also of a variance that the type itself does not hold; traced, NaN if infinite.
+    """The square root in this type, even if the type does not hold the variance. A traced infinity gives NaN.
 
     Args:
         variance: one, or one per key; not negative.

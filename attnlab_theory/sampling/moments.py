@@ -112,7 +112,7 @@ def _compiled(draw: Draw, chunk: int) -> Callable:
 
 
 def _power_of_two(size: Float[Array, " m"]) -> Float[Array, " m"]:
-    """About as large as the size, and so that its inverse is a normal number."""
+    """A power of two about as large as the size, whose inverse is a normal number."""
     furthest = jnp.finfo(size.dtype).maxexp - 3
     exponent = jnp.clip(jnp.frexp(size)[1], -furthest, furthest)
     return jnp.ldexp(jnp.ones_like(size), exponent)

@@ -1,4 +1,6 @@
-"""Projections for random features: every row is N(0, I) in d dimensions; how rows hang together is the coupling."""
+"""Projections for random features: every row is N(0, I) in d dimensions, and the coupling says how rows depend on
+each other.
+"""
 
 import enum
 import functools
@@ -15,7 +17,7 @@ from attnlab_theory.sampling.geometry import orthonormal
 
 
 class Coupling(enum.StrEnum):
-    """How the rows of a projection hang together.
+    """How the rows of a projection depend on each other.
 
     Example:
         A coupling is named by its string.
@@ -28,7 +30,7 @@ class Coupling(enum.StrEnum):
 
     INDEPENDENT = "independent"
     ORTHOGONAL = "orthogonal"
-    """In blocks of the width, each row with a chi-distributed norm of its own."""
+    """Rows are orthogonal in blocks of the width. Each has a chi-distributed norm of its own."""
     SQRT_NORM = "orthogonal, norms sqrt(d)"
     """Every row with the norm sqrt(d): this one biases features."""
     QUASI_MONTE_CARLO = "quasi-Monte Carlo"

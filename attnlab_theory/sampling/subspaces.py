@@ -62,7 +62,8 @@ def subspace_pair(
 ) -> tuple[Float[Array, "m d"], Float[Array, "n d"]]:
     """Random orthonormal bases of two random subspaces with the given principal angles.
 
-    The bases of `principal_frames`, each turned within its own subspace, so that no row is a principal vector.
+    They are the bases of `principal_frames`, each turned within its own subspace, so that no row is a principal
+    vector.
 
     Args:
         key: consumed whole.

@@ -1,4 +1,4 @@
-"""Draws to intervals. Knows nothing of attention."""
+"""Intervals from draws. Nothing here knows of attention."""
 
 from attnlab_theory.stats.assumed_variance import VarianceCheck, VarianceState, variance_check
 from attnlab_theory.stats.bounds import (

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 ERROR_RATE = 1e-6
-"""The chance that a right variance is called too small, whenever one stops."""
+"""The largest chance that a right variance is called too small, whenever one stops."""
 
 SHARE = 0.5
-"""A variance is confirmed where one of this share of it is refuted: a formula that is halved would be noticed."""
+"""A variance is confirmed if this share of it is refuted. So a formula that lacks a factor of two is noticed."""
 
 _BETS = 2.0 ** -np.arange(1, 13)
 """Shares of the wealth that are bet on each pair. The wealths are averaged: no bet is chosen by looking."""
@@ -81,6 +81,6 @@ def variance_check(draws: np.ndarray, assumed: float) -> VarianceCheck:
 
 
 def _is_refuted(halves: np.ndarray) -> bool:
-    """Whether numbers of mean at most 1, none negative, would have made a gambler rich so rarely."""
+    """Whether a gambler gets rich on these numbers: rarely so, if none is negative and their mean is at most 1."""
     logs = [float(np.sum(np.log1p(bet * (halves - 1)))) for bet in _BETS]
     return float(np.logaddexp.reduce(logs)) - math.log(len(_BETS)) >= -math.log(ERROR_RATE)

@@ -19,12 +19,12 @@ from attnlab_theory.stats.interval import Interval
 EVERYTHING = Interval(-math.inf, math.inf)
 
 ROUNDINGS = 4
-"""By how many units in the last place a draw may exceed the point of a law that it stands for. A product with a
+"""A draw may exceed the point of a law that it stands for by this many units in the last place. A product with a
 rounded constant, such as n * 0.1, misses n / 10 by up to two."""
 
 
 def refuse_error_rate(error_rate: float) -> None:
-    """Refuse what is no probability of being wrong.
+    """Refuse what is not a probability of being wrong.
 
     Args:
         error_rate: how often the interval may miss.
@@ -60,11 +60,11 @@ class Bound:
     name: str
     assumption: str
     from_row: Callable[[np.ndarray, float], Interval]
-    """From a float64 row and an error rate, both checked, to the interval."""
+    """A function of a float64 row and an error rate, both checked. It returns the interval."""
     variance: float | None = None
-    """The largest variance of a draw that is assumed; None where none is."""
+    """The largest variance that a draw is assumed to have. None if nothing is assumed."""
     range: Interval | None = None
-    """Where the number lies that is measured, whatever the draws are; None where nothing is known."""
+    """The range of the measured number, whatever the draws are. None if nothing is known."""
     keeps_type: bool = False
     """Whether `from_row` gets the draws in their own type instead."""
 
@@ -81,7 +81,7 @@ class Bound:
             error_rate: between 0 and 1; `exact` takes 0.
 
         Raises:
-            ValueError: if the draws are no row, are none, are not real or not finite or break the assumption, or
+            ValueError: if the draws are not a row, are none, are not real or not finite or break the assumption, or
                 the error rate does not lie between 0 and 1.
         """
         row = real_numbers(draws)
@@ -122,8 +122,8 @@ def _of_one_number(draws: np.ndarray, error_rate: float, *, rounding: float) -> 
 def bounded(low: float, high: float) -> Bound:
     """Empirical Bernstein by betting: the draws lie in [low, high].
 
-    A tenth wider than the normal interval at an error rate of 1e-8 and 1e5 draws of moderate variance.
-    Narrower than Maurer and Pontil's closed form, by a third where draws are rare or skewed.
+    It is a tenth wider than the normal interval at an error rate of 1e-8 and 1e5 draws of moderate variance. It is
+    narrower than Maurer and Pontil's closed form, by a third if draws are rare or skewed.
 
     Args:
         low: no draw is less.
@@ -196,7 +196,7 @@ def _clopper_pearson(draws: np.ndarray, error_rate: float) -> Interval:
 def paired() -> Bound:
     """Two Clopper-Pearson intervals: the draws are differences of two truth values, so -1, 0 or 1.
 
-    Each of the two signs takes half of the error rate. A tenth narrower than `bounded` at 500 draws.
+    Each sign takes half of the error rate. The interval is a tenth narrower than that of `bounded` at 500 draws.
 
     Example:
         Of 100 questions the second model gained 60 and lost none. Its lead is 0.6, give or take what chance allows.
@@ -269,8 +269,8 @@ def _distance_from(draws: np.ndarray, error_rate: float, *, points: np.ndarray, 
 def known_variance(variance: float) -> Bound:
     """Catoni's M-estimator: the draws have variance at most `variance`, and any tail at all.
 
-    Needs more than 2 ln(2 / error_rate) draws; with fewer the interval is the whole line. The rounding of
-    the draws themselves must be small beside sqrt(variance).
+    It needs more than 2 ln(2 / error_rate) draws. With fewer, the interval is the whole line. The rounding of the
+    draws themselves must be small beside sqrt(variance).
 
     Args:
         variance: the largest that a draw may have, from theory; in squared units of a draw.

@@ -40,7 +40,7 @@ def mcnemar(first: np.ndarray, second: np.ndarray) -> float:
 def discordant_odds(first: np.ndarray, second: np.ndarray, error_rate: float) -> Interval:
     """How many questions only the second gets right for each that only the first does: the odds ratio of the pairs.
 
-    Contains 1 exactly where `mcnemar` is above `error_rate`; everything above 0 where no pair is discordant.
+    It contains 1 exactly if `mcnemar` is above `error_rate`. It is everything above 0 if no pair is discordant.
 
     Args:
         first, second: for each question, whether this one is right.
@@ -97,11 +97,11 @@ def auroc(higher: np.ndarray, lower: np.ndarray) -> float:
 
 
 def auroc_interval(higher: np.ndarray, lower: np.ndarray, error_rate: float) -> Interval:
-    """Where P(a higher exceeds a lower), ties half, lies but for `error_rate`: of any two laws, at any sample size.
+    """An interval for P(a higher exceeds a lower), ties counted half, for any two laws at any sample size.
 
-    With n the size of the smaller sample, AUROC is an average of means of n independent numbers in [0, 1], over
-    all ways to pair the samples. So every exponential moment is at most that of a mean of n coins (Jensen), and
-    {p: n KL(AUROC, p) <= ln(2 / error_rate)} covers. Wider than DeLong's interval, which too small samples break.
+    With n the size of the smaller sample, AUROC is an average of means of n independent numbers in [0, 1], over all
+    ways to pair the samples. So every exponential moment is at most that of a mean of n coins (Jensen), and {p: n
+    KL(AUROC, p) <= ln(2 / error_rate)} covers. It is wider than DeLong's interval, which fails for small samples.
 
     Args:
         higher: one row, supposed to be larger.
@@ -133,7 +133,7 @@ AUROC_BOUND = "auroc: independent samples (Chernoff's bound for two-sample U-sta
 
 @dataclasses.dataclass(frozen=True)
 class Shuffled:
-    """A statistic beside what it is when the labels are shuffled.
+    """A statistic, and what it is when the labels are shuffled.
 
     Example:
         Four of 99 shuffles reached what was observed. The observed order counts as one more: 5 in 100.
@@ -144,7 +144,7 @@ class Shuffled:
 
     observed: float
     mean: float
-    """Over the shuffles."""
+    """The mean of the statistic over the shuffles."""
     reached: int
     """How many shuffles come at least as high as what was observed."""
     shuffles: int
@@ -164,7 +164,7 @@ def permutation_test(
     """Whether a statistic of labels is higher than when they are shuffled.
 
     The orders are those of `scipy.stats.permutation_test`. That one is not called, because it counts an order whose
-    statistic is NaN as a low one, and lists all orders of few labels, which are no independent draws.
+    statistic is NaN as a low one, and lists all orders of few labels, which are not independent draws.
 
     Args:
         statistic: from labels [... n] to one number [...] for each row.

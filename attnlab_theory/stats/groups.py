@@ -14,11 +14,11 @@ from attnlab_theory.stats.bounds import EVERYTHING, refuse_error_rate
 from attnlab_theory.stats.interval import Interval
 
 LEAST = 10
-"""Groups below which their spread says too little of itself."""
+"""The fewest groups. The spread of fewer says too little of itself."""
 
 
 class Bands(NamedTuple):
-    """A family of numbers, each with an interval; all of them hold together but for the error rate.
+    """A family of numbers, each with an interval. All intervals hold at once, except with the error rate.
 
     Example:
         Two numbers and their intervals.
@@ -111,8 +111,8 @@ def bands(
 ) -> Bands:
     """Simultaneous intervals for numbers that are smooth functions of sums over groups.
 
-    The spread of each number is the jackknife's. Groups are then drawn anew with replacement, and the intervals are
-    as many standard errors wide as the largest |t| of the family reaches with probability `error_rate` (max-t).
+    The spread of each number is the jackknife's. Groups are then drawn again with replacement, and the intervals
+    are as many standard errors wide as the largest |t| of the family reaches with probability `error_rate` (max-t).
     A number that no group moves says nothing of its spread: its interval is all of `within`. So is that of NaN, and
     an infinity is taken for NaN: a quotient whose denominator vanished.
 

@@ -20,7 +20,7 @@ class Round:
     """
 
     number: int
-    """From 1 on."""
+    """The number of the round, from 1."""
     blocks: range
     """The blocks that are new in this round."""
     draws: int

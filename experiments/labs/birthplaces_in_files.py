@@ -29,7 +29,7 @@ class Published:
     highest: float
     models: int
     told: bool = False
-    """Whether the highest stands in a README only, without its answers."""
+    """Whether the highest number is only reported in a README, without its answers."""
 
 
 PUBLISHED = {
@@ -41,11 +41,12 @@ PUBLISHED = {
 """What others reached on birth_dev.tsv, 500 questions, by variant; none: without pretraining.
 
 Source: the `.predictions` files of 75 public repositories of Stanford's CS224n (assignment 5 of 2021 to 2023,
-assignment 4 from 2024), counted on 2026-11-21, and one that is told; others that are only told are left out.
+assignment 4 from 2024), counted on 2026-11-21, and one number that a README reports. Other numbers that are only
+reported are left out.
 """
 
 PANEL = ": "
-"""Between the name of a panel and the name of a file, in a label."""
+"""The text between the name of a panel and the name of a file, in a label."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,7 +119,7 @@ def _panels(found: Estimates) -> dict[str, dict[str, Any]]:
 
 
 def _said(panels: dict[str, dict[str, Any]]) -> str:
-    """What the title says: the last of every panel, or the first and the last of a single one."""
+    """The models of the title: the last of every panel, or the first and the last of a single panel."""
     from attnlab_theory.labs.plots import as_written
 
     told = []

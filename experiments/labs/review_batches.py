@@ -26,10 +26,10 @@ SHOWN = 24
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Padded:
-    """What padding takes, in one way of making batches of all reviews."""
+    """The padding of one way to make batches of all reviews."""
 
     way: str
-    """For people."""
+    """The name of this way, for people."""
     places: int
     """Tokens and padding."""
     tokens: int
@@ -52,7 +52,7 @@ def first_batch(reviews: Reviews, text: OfSentences, *, size: int, block: int) -
         block: the longest row, marks among it.
 
     Raises:
-        ValueError: as `encoded`, or if the size is not positive.
+        ValueError: if `encoded` refuses the reviews, or the size is not positive.
     """
     refuse.not_a_size(batch_size=size)
     found = encoded(reviews.take(range(min(size, len(reviews)))), text, block)
@@ -77,7 +77,7 @@ def first_batch(reviews: Reviews, text: OfSentences, *, size: int, block: int) -
 
 
 def ways(found: Encoded, *, size: int, block: int) -> tuple[Padded, ...]:
-    """What padding takes of all reviews: to the block, to the longest of each batch, or in buckets.
+    """The padding of all reviews: to the block, to the longest of each batch, or in buckets.
 
     Args:
         found: the reviews, in the order of the file.
@@ -120,7 +120,7 @@ class ShowBatch:
         """Make the batches and print.
 
         Raises:
-            ValueError: if the model has fewer places than a row, or of bad input.
+            ValueError: if the model has fewer places than a row, or the input is bad.
         """
         reviews, start = self.data.beginning(PRESETS[self.preset])
         material = reviews(self.seed)

@@ -139,7 +139,7 @@ def _of_heads(path: Path, part: str) -> Mapping[str, Draw | None]:
 
 
 def _with_tuples(finding: Any) -> Any:
-    """A finding as it was before JSON, which knows lists alone."""
+    """A finding as it was before JSON, which has lists only."""
     setting = {name: tuple(value) if isinstance(value, list) else value for name, value in finding.setting.items()}
     return dataclasses.replace(finding, setting=setting)
 

@@ -51,7 +51,7 @@ def test_the_table_says_scale_sample_and_choice(capsys, files):
         "random 32 queries",
         "192 pairs",
         "Choose ",
-        "for an error of 0.05",
+        "an error of 0.05 needs about",
         "Use exact attention",
     ):
         assert said.lower() in out.lower()

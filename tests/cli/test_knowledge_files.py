@@ -181,7 +181,7 @@ WRONG = {
     ),
     "a missing model": (with_(FINETUNE, "--reading_params_path", "nothing"), "there is no checkpoint nothing"),
     "a foreign model": (with_(FINETUNE, "--reading_params_path", "foreign"), "somebody else's"),
-    "a truncated model": (with_(FINETUNE, "--reading_params_path", "torn"), "torn is no whole checkpoint"),
+    "a truncated model": (with_(FINETUNE, "--reading_params_path", "torn"), "torn is not a whole checkpoint"),
     "another variant": (with_(FINETUNE, "vanilla", "rope"), "was trained as vanilla, not as rope"),
     "another size": ([*FINETUNE, "--layers", "3"], "with layers 1, not 3"),
     "another vocabulary": (with_(FINETUNE, "wiki.txt", "other.txt"), "'x' (U+0078) is only in that"),

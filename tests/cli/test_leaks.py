@@ -116,7 +116,7 @@ def run(capsys, *arguments):
             "torch_like",
             [],
             1,
-            "A torch module in training mode drops at random and norms over batches: call its",
+            "A torch module in training mode drops numbers at random and normalises over batches: call its",
         ),
     ],
 )
@@ -145,13 +145,13 @@ def test_json_says_how_the_function_was_asked(capsys):
         ("like_a_language_model", "given [12, 8] it raised IndexError: "),
         (
             "Wide",
-            "models.py::Wide is a class, and making one of it without arguments raised TypeError: Wide.__init__() "
-            "missing 1 required positional argument: 'width'",
+            "models.py::Wide is a class, and making an instance without arguments raised TypeError: "
+            "Wide.__init__() missing 1 required positional argument: 'width'",
         ),
         ("Wide", "write model = Wide(...) into a file that imports it, with .eval() if it is a module of torch's"),
         ("Module", "is a class whose instances cannot be called: it needs a __call__"),
-        ("with_two_names", "a dictionary of left [12, 8], right [12, 8], and several of them with a row for each"),
-        ("with_no_rows", "returned a dictionary of mean [8], 3 [], and none of them with a row for each position"),
+        ("with_two_names", "a dictionary of left [12, 8], right [12, 8], and several of them have a row for each"),
+        ("with_no_rows", "returned a dictionary of mean [8], 3 [], and none of them has a row for each position"),
         ("absent", "has no function 'absent'"),
     ],
 )

@@ -168,7 +168,7 @@ def test_an_experiment_of_ones_own_writes_into_its_folder_alone(mine, capsys):
     own += "EXPERIMENT = Experiment(name='../own', question='?', claims=(ALIKE,), draw_figure=print)\n"
     mine.write_text(MINE + own)
     assert main(["run", "mine.py"]) == 2
-    assert "the name of an experiment begins the names of its files, '../own' cannot" in capsys.readouterr().err
+    assert "the name of an experiment begins the names of its files, and '../own' cannot" in capsys.readouterr().err
 
 
 def test_who_catches_everything_is_ended_all_the_same(tmp_path):
@@ -179,7 +179,7 @@ def test_who_catches_everything_is_ended_all_the_same(tmp_path):
     program += f"sys.exit(main(['run', {str(tmp_path / 'deaf.py')!r}]))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "deaf.py cannot be loaded: it does not end, and catches what should stop it" in done.stderr
+    assert "deaf.py cannot be loaded: it does not end, and catches the error that should stop it" in done.stderr
 
 
 def test_the_package_runs_as_a_module():

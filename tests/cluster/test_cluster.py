@@ -133,7 +133,7 @@ def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
     told = []
     with Cluster(address, tell=told.append) as cluster:
         assert cluster.call(kills_its_worker, tmp_path, 1) == 1
-    assert [line.endswith("is gone: what it did is done again") for line in told] == [True]
+    assert [line.endswith("is gone: its work is done again") for line in told] == [True]
 
 
 def test_what_kills_two_workers_is_given_up(address, tmp_path):

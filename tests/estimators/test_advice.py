@@ -179,7 +179,8 @@ def test_ordinary_vectors_of_width_64_are_for_exact_attention(seed):
     assert advice.exact_is_cheaper
     assert advice.fewest.features_needed == min(line.features_needed for line in advice.lines) > 1e5
     assert re.match(
-        r"Use exact attention: for an error of 0\.05 [\w ]+ about [\d,]+, and there are 64 keys", advice.amount
+        r"Use exact attention: an error of 0\.05 needs about [\d,]+ [\w ]+, and there are 64 keys",
+        advice.amount,
     )
     measured = {line.estimator: min(found.weights for found in line.measured.values()) for line in advice.lines}
     assert measured[advice.chosen.estimator] == min(measured.values())

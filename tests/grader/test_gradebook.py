@@ -51,13 +51,13 @@ def test_homeworks_without_a_rubric_are_refused_with_the_reason(capsys):
     ("arguments", "said"),
     [
         (["--rubric", "practical5"], "--rubric takes practical4, cs224n, uw"),
-        (["nowhere", "--rubric", "uw"], "nowhere is no folder"),
+        (["nowhere", "--rubric", "uw"], "nowhere is not a folder"),
         (["empty", "--rubric", "uw"], "nothing has been handed in"),
         (["class", "--rubric", "uw", "--csv", "class/out.csv"], "lies among the submissions"),
         (["class", "--rubric", "uw", "--time-limit", "0"], "--time-limit must be positive"),
         (["class", "--rubric", "uw", "--processes", "-1"], "--processes is at least 0"),
         (["class", "--rubric", "bad.toml"], "no '9z'"),
-        (["class", "--rubric", "uw", "--journal", "bad.toml"], "is no journal of attnlab grade"),
+        (["class", "--rubric", "uw", "--journal", "bad.toml"], "is not a journal of attnlab grade"),
         (["class", "--rubric", "uw", "--journal", "old.jsonl"], "was begun with another"),
         (["class", "--rubric", "uw", "--template"], "--template stands alone"),
     ],
@@ -90,7 +90,7 @@ def test_what_is_no_ordinary_file_is_neither_followed_nor_waited_for(tmp_path):
     found = {each.name: each for each in hand_ins(folder)}
     assert "a link" in found["link.py"].refused
     assert "no Python file" in found["with link"].refused
-    assert "pipe.py" not in found or "no ordinary file" in found["pipe.py"].refused
+    assert "pipe.py" not in found or "not an ordinary file" in found["pipe.py"].refused
     assert ".hidden.py" not in found
     assert found["a.py"].content == found["b.py"].content != ""
     assert found["a.py"].page != found["b.py"].page

@@ -141,7 +141,7 @@ def test_a_counterexample_is_replayed_alone(capsys, file, tmp_path):
     ("case", "said"),
     [
         ("absent.json", "takes what a counterexample prints"),
-        ("{", "it is no JSON"),
+        ("{", "it is not JSON"),
         ('{"a": 0}', "it has other fields"),
         ('{"frame": {"n": 99, "d": 99, "reflections": []}, "a": 0, "b": 1}', "promises that 2 <= n <= 64"),
         (
@@ -200,8 +200,8 @@ def test_a_notebook_is_read_where_the_function_is_unique(file):
     [
         (notebook("def f(keys): return 1", "def f(keys): return 2"), "defines 'f' 2 times, in cells 2, 3"),
         (notebook("x = 1"), "has no function 'f'"),
-        ("not json", "is no notebook"),
-        ('{"cells": [{"cell_type": "code"}]}', "is no notebook"),
+        ("not json", "is not a notebook"),
+        ('{"cells": [{"cell_type": "code"}]}', "is not a notebook"),
     ],
 )
 def test_a_notebook_that_names_no_one_function_is_refused(file, source, said):

@@ -23,7 +23,7 @@ def test_after_a_late_question_the_next_has_less_time_and_after_two_nobody_is_as
     assert limits == [32, 8]
     assert (first["said"], first["by_hand"]) == ("It is late", False)
     assert (second["said"].partition(";")[2], second["by_hand"]) == (
-        " a question before it had used up its time, so it got less",
+        " an earlier question had used up its time, so this one got less time",
         True,
     )
     assert others

@@ -133,11 +133,11 @@ def test_a_submission_may_write_into_what_it_is_given(file):
         ("def f(): pass", "must return real numbers, but returned a value that is None"),
         ("def f(): return '1'", "must return real numbers"),
         ("def f(): return 1j", "must return real numbers, but returned an array of complex128"),
-        ("def f(): return [[1], [1, 2]]", "returned something that is no array of numbers"),
+        ("def f(): return [[1], [1, 2]]", "returned something that is not an array of numbers"),
         ("def f(): return {1: 2}", "must return real numbers, but returned a value of type dict"),
         (
             "class A:\n def detach(self): raise OSError('gone')\ndef f(): return A()",
-            "returned something that is no array of numbers: 'A' object has no attribute 'dtype'",
+            "returned something that is not an array of numbers: 'A' object has no attribute 'dtype'",
         ),
         ("async def f(): return 1", "must return real numbers, but returned a value of type coroutine"),
     ],
@@ -179,7 +179,7 @@ def test_a_crash_names_its_signal(file, number, name):
 def test_a_torch_tensor_that_is_no_array_is_refused(file):
     pytest.importorskip("torch")
     said = refused(file("import torch\ndef f(): return torch.eye(2).to_sparse()"))
-    assert "returned something that is no array of numbers" in said
+    assert "returned something that is not an array of numbers" in said
 
 
 @pytest.mark.parametrize("source", ["os.fork()\ndef f(x): return x", "def f(x):\n os.fork()\n return x"])
@@ -214,7 +214,7 @@ def test_what_a_submission_writes_into_the_pipe_is_no_reply(file, written):
         " return 1"
     )
     assert refused(where) == (
-        f"{where} writes into the pipe to the lab; it must leave file descriptors alone that it has not opened"
+        f"{where} writes into the pipe to the lab; it must leave alone files that it has not opened"
     )
 
 
@@ -227,7 +227,7 @@ def test_an_endless_loop_meets_the_time_limit(file, source):
 
 def test_who_sleeps_ends_too(file):
     said = refused(file("import time\ndef f(): time.sleep(600)"), time_limit=50.0, wall_limit=0.5)
-    assert "it takes longer than 0.5 s, four times the time limit" in said
+    assert "it takes longer than 0.5 s, which is four times the time limit" in said
     assert patience(50.0) == 210.0
 
 

@@ -72,5 +72,5 @@ def test_an_interval_that_was_cut_is_stretched_where_it_was_not(values):
 def test_what_is_no_number_of_a_run_has_no_other_interval():
     answers = estimates.share("accuracy", np.array([True, False]), 0.05)
     assert answers.runs == 1
-    with pytest.raises(ValueError, match="accuracy is no mean over training runs"):
+    with pytest.raises(ValueError, match="accuracy is not a mean over training runs"):
         answers.at(0.01)

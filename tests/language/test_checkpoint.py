@@ -91,7 +91,7 @@ def test_a_disk_that_is_full_leaves_no_part_of_a_checkpoint_and_names_it(tmp_pat
 def test_a_truncated_file_is_refused(saved, kept):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(kept * len(content))])
-    with pytest.raises(ValueError, match=r"vanilla\.model\.params is no whole checkpoint"):
+    with pytest.raises(ValueError, match=r"vanilla\.model\.params is not a whole checkpoint"):
         checkpoint.load_model(saved)
 
 
@@ -108,13 +108,17 @@ def rewritten(path, change_header=lambda header: None, change_arrays=lambda arra
     ("header", "arrays", "said"),
     [
         (lambda h: h.update(version=3), lambda a: None, "version 3"),
-        (lambda h: h.update(version=2.0), lambda a: None, "version 2.0, which is no whole number"),
-        (lambda h: h.update(version=True), lambda a: None, "version True, which is no whole number"),
+        (lambda h: h.update(version=2.0), lambda a: None, "version 2.0, which is not a whole number"),
+        (lambda h: h.update(version=True), lambda a: None, "version True, which is not a whole number"),
         (lambda h: h.update(kind="x"), lambda a: None, "holds a 'x', which is none of model, state"),
         (lambda h: h["config"].update(layers=10**12), lambda a: None, "1000000000000 layers need as many arrays"),
         (lambda h: h["config"].update(width=10**20), lambda a: None, r"model\.tokens must be .*10{20}\]"),
         (lambda h: h["config"].update(tied="yes"), lambda a: None, "tied must be True or False, not 'yes'"),
-        (lambda h: h["config"].update(epsilon=np.inf), lambda a: None, "header is damaged: Infinity is no number"),
+        (
+            lambda h: h["config"].update(epsilon=np.inf),
+            lambda a: None,
+            "header is damaged: Infinity is not a number",
+        ),
         (lambda h: h["config"].update(epsilon=1e300), lambda a: None, "epsilon must be at most 1, not 1e"),
         (
             lambda h: h["config"]["mixer"].update(shared=1),

@@ -97,7 +97,7 @@ def test_a_lost_best_model_is_told(tmp_path):
 
 
 def test_a_validation_loss_that_is_no_number_ends_the_run(tmp_path):
-    with pytest.raises(Diverged, match="validation loss is no number after step 2"):
+    with pytest.raises(Diverged, match="validation loss is not a number after step 2"):
         finish(run_of(Script(math.nan)), tmp_path / "nan", resume=False)
 
 

@@ -103,7 +103,7 @@ def test_files_that_are_not_whole_are_refused(copy):
     whole = file.read_bytes()
     for part in (whole[:-1], whole[:100], whole[:4], b"", b"PK" + whole):
         file.write_bytes(part)
-        refused(folder, "is no whole safetensors file")
+        refused(folder, "is not a whole safetensors file")
     file.unlink()
     refused(folder, "no such file")
 
@@ -173,8 +173,8 @@ def test_numbers_of_eight_bits_are_refused(copy, kind):
 def test_configurations_that_are_no_json_are_refused(copy):
     folder, _, _ = copy
     for text, message in (
-        ("{", "is no JSON"),
-        ("[" * 200_000, "is no JSON"),
+        ("{", "is not JSON"),
+        ("[" * 200_000, "is not JSON"),
         ("[]", "must hold a JSON object, not list"),
     ):
         (folder / "config.json").write_text(text)

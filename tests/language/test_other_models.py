@@ -178,7 +178,7 @@ def test_a_checkpoint_of_another_kind_is_refused_in_one_line(tmp_path):
     save_model(tmp_path / "model", model, Words(WORDS), {}, kinds=KINDS)
     with pytest.raises(ValueError, match=r"model holds a 'Recurrent', which is none of GPT, Classifier$"):
         load_model(tmp_path / "model")
-    with pytest.raises(ValueError, match="Recurrent is no known kind of model; known are GPT, Classifier"):
+    with pytest.raises(ValueError, match="Recurrent is not a known kind of model; known are GPT, Classifier"):
         save_model(tmp_path / "other", model, Words(WORDS), {})
     assert not (tmp_path / "other").exists()
 

@@ -102,7 +102,7 @@ def test_files_that_are_not_whole_are_refused(copy):
     whole = file.read_bytes()
     for part in (whole[:-1], whole[:100], whole[:4], b"", b"PK" + whole):
         file.write_bytes(part)
-        refused(folder, "is no whole safetensors file")
+        refused(folder, "is not a whole safetensors file")
     file.unlink()
     refused(folder, "no such file: .*safetensors; load_encoder needs a local")
     (folder / "config.json").unlink()
@@ -162,7 +162,7 @@ def test_foreign_files_are_refused(copy, change, message):
     ("fields", "message"),
     [
         ({"model_type": "llama"}, "'llama', but only 'gpt2', 'bert', 'roberta' or 'distilbert' can be loaded"),
-        ({"model_type": "gpt2"}, "model_type is 'gpt2', which is no encoder: load_gpt2 reads it"),
+        ({"model_type": "gpt2"}, "model_type is 'gpt2', which is not an encoder: load_gpt2 reads it"),
         (
             {"model_type": "roberta"},
             "holds 'bert.embeddings.position_ids', .* and 36 more, which a roberta",
@@ -196,8 +196,8 @@ def test_other_configurations_are_refused(copy, fields, message):
 def test_configurations_that_are_no_json_are_refused(copy):
     folder, _, _ = copy
     for text, message in (
-        ("{", "is no JSON"),
-        ("[" * 200_000, "is no JSON"),
+        ("{", "is not JSON"),
+        ("[" * 200_000, "is not JSON"),
         ("[]", "must hold a JSON object, not list"),
     ):
         (folder / "config.json").write_text(text)

@@ -62,7 +62,7 @@ def hand_ins(folder: Path) -> list[HandIn]:
         ValueError: if there is no such folder, or nothing in it.
     """
     if not folder.is_dir():
-        what = "is a file; name the folder in which it lies" if folder.exists() else "is no folder"
+        what = "is a file; name the folder in which it lies" if folder.exists() else "is not a folder"
         raise ValueError(f"{shown(str(folder))} {what}")
     found = []
     for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):
@@ -92,7 +92,7 @@ def files_of(path: Path) -> dict[str, bytes]:
         if not stat.S_ISDIR(mode):
             suffix = path.suffix.lower()
             if suffix not in SUFFIXES:
-                raise Unjudgeable("is no Python file and no notebook: its name must end in .py or .ipynb")
+                raise Unjudgeable("is neither a Python file nor a notebook: its name must end in .py or .ipynb")
             return {f"submission{suffix}": _content(path, MOST_BYTES)}
         found = _below(path)
     except OSError as error:
@@ -157,7 +157,7 @@ def _content(path: Path, most: int) -> bytes:
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Unjudgeable("is no ordinary file")
+            raise Unjudgeable("is not an ordinary file")
         content = file.read(most + 1)
     if len(content) > most:
         raise Unjudgeable(f"holds more than {MOST_BYTES // 2**20} MB")

@@ -36,7 +36,7 @@ class Journal:
         """Read the journal, and keep it open for more lines. No other run may use it until the block ends.
 
         Raises:
-            ValueError: if it is no journal, was begun on other terms, or another run holds it.
+            ValueError: if it is not a journal, was begun on other terms, or another run holds it.
         """
         with files.held(self.path):
             whole = self._read() if self.path.exists() and not files.is_stream(self.path) else 0
@@ -65,14 +65,14 @@ class Journal:
         heading, *lines = written[:whole].splitlines() or [b""]
         if not whole:
             if written and not json.dumps(_heading(self.terms)).encode().startswith(written):
-                raise self._refused("is no journal of attnlab grade")
+                raise self._refused("is not a journal of attnlab grade")
             return 0
         try:
             found = json.loads(heading)
             if found["graded"] not in RUBRICS:
                 raise LookupError
         except UNREADABLE:
-            raise self._refused("is no journal of attnlab grade") from None
+            raise self._refused("is not a journal of attnlab grade") from None
         try:
             wanted = json.loads(json.dumps(_heading(self.terms)))
             for name, value in wanted.items():

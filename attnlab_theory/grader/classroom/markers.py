@@ -30,13 +30,13 @@ MOST_THERE = 256
 """Submissions that wait for a worker of a cluster at the same time."""
 
 WAITING = 2
-"""How many more processes than cores. A submission that sleeps until its time is over keeps no core busy."""
+"""There are this many more processes than cores, because a submission that sleeps keeps no core busy."""
 
 SCRATCH = "attnlab-class-"
 """The beginning of the name of a run's own folder. The next run removes the folder of a killed one."""
 
 AGAIN = 0.05
-"""After so many seconds a lost signal is sent once more."""
+"""A lost signal is sent again after this many seconds."""
 
 ENDING = 5.0
 """Seconds that a process has to end after it is told to."""
@@ -67,7 +67,7 @@ class _Marker:
         self._process.terminate()
 
     def end(self, seconds: float = ENDING) -> None:
-        """Wait so long for its end, and then end it."""
+        """Wait this many seconds for its end, and then end it."""
         self._process.join(seconds)
         self._process.kill()
         self._process.join()
@@ -165,8 +165,8 @@ def marked_there(
 def end_when_told() -> None:
     """Let SIGTERM end this process and the submission that it waits for.
 
-    Python drops what is raised in a callback of the garbage collector, and jax has one. So the signal is then sent
-    once more, a moment later.
+    Python drops what is raised in a callback of the garbage collector, and jax has such a callback. So the signal
+    is sent again a moment later.
     """
 
     def end(*_: object) -> NoReturn:

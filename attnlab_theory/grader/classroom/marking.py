@@ -181,10 +181,10 @@ def _mark(judged: Judgement, terms: Terms, *, shortened: bool) -> Mark:
         reason, left_open = str(Reason.INCONCLUSIVE), True
         said = (
             "The answer is within the tolerance in every case, but nothing here keeps a submission from forging "
-            "verdicts. Say --unfenced if you know who wrote them."
+            "verdicts. Say --unfenced if you trust their authors."
         )
     if shortened:
-        left_open, said = True, f"{said}; a question before it had used up its time, so it got less"
+        left_open, said = True, f"{said}; an earlier question had used up its time, so this one got less time"
     plain = judged.as_json() | {"reason": reason, "said": said, "right": reason == Reason.RIGHT}
     return {
         "reason": reason,

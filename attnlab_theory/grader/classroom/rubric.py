@@ -62,7 +62,7 @@ def rubric_of(name: str) -> Rubric:
     try:
         table = tomllib.loads(inputs.content(Path(name)).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{name} is no TOML file: {error}") from None
+        raise ValueError(f"{name} is not a TOML file: {error}") from None
     return _checked(_read(table, name), name)
 
 

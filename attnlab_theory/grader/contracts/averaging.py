@@ -23,12 +23,12 @@ NOISE = 1e-3
 """The standard deviation of a score's noise. The keys' variance, (NOISE / |q|)^2, is chosen after the query."""
 
 SHORTEST = 1e-150
-"""The least length of a query. A shorter one is wrong anyhow, and noise of NOISE / |q| would overflow float64."""
+"""The least length of a query. A shorter one is wrong, and noise of NOISE / |q| would overflow float64."""
 
 UNIT = "times the largest norm of a value"
 
 SAME_QUERIES = (
-    "The two queries are the same, or nearly: one head does as well. Where one key varies in length they fail, as "
+    "The two queries are the same, or nearly, so one head does as well. They fail if one key varies in length, as "
     "attnlab check --question practical4/2d.2 shows."
 )
 
@@ -145,12 +145,12 @@ def _every_size(heads: int, noisy: bool) -> tuple[Pair, ...]:
 _VALUES = "all values of norm at most 1 (the error is taken at the worst of them, which are known exactly)"
 _SIZES = f"all 2 <= n <= {MOST_KEYS}, n <= d <= n + {MOST_WIDTH - MOST_KEYS}, all pairs a != b, all orthonormal"
 _SAMPLE = (
-    "Every n and d are asked with one pair (a, b) at least. So an answer that is wrong at one n and d is caught. "
-    "One that is wrong at a single pair of one n and d is missed with a chance of about 1 - 1/(n(n - 1))."
+    "Every n and d is tried with at least one pair (a, b). So an answer that is wrong for one n and d is caught. "
+    "An answer that is wrong for only one pair of one n and d is missed with a chance of about 1 - 1/(n(n - 1))."
 )
 _MEASURE = "The error is |c - (v_a + v_b)/2|, c being the output of softmax attention with scale 1"
 _NOISE = (
-    "The noise is chosen after the query, since with any fixed variance a large enough query fails: "
+    "The noise is chosen after the query, because under any fixed variance a large enough query fails: "
     "key i is drawn from N(mu_i, s^2 I) with s = 1e-3 / |q|"
 )
 
@@ -223,4 +223,4 @@ CONTRACTS = (
         for part, contract in (("1b.ii", AVERAGE), ("1c.i", NOISY), ("1d.i", TWO_HEADS))
     ),
 )
-"""The last three ask what the first three ask."""
+"""The last three have the same contracts as the first three, under other names."""

@@ -24,7 +24,8 @@ from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
 FEWEST, MOST_KEYS, MOST_EXTRA = 8, 16, 4
 MOST_WIDTH = MOST_KEYS + MOST_EXTRA
 SHARE = 0.4
-"""The error of a right answer is at most this share of the least that one query beta (mu_a + mu_b) has."""
+"""The error of a right answer is at most this share of the least error that a single query beta (mu_a + mu_b) has.
+"""
 
 DRAWS = 2**13
 ERROR_RATE = 1e-8
@@ -161,12 +162,12 @@ HEDGE = Contract(
     returns={"q1": "the first head's query, shape (d,)", "q2": "the second's, shape (d,)"},
     quantified=(
         f"all {FEWEST} <= n <= {MOST_KEYS}, n <= d <= n + {MOST_EXTRA}, all pairs a != b, all orthonormal means, "
-        "orthonormal values. Every n is asked, with one pair and one d at least."
+        "orthonormal values. Every n is tried, with at least one pair and one d."
     ),
     measure=(
-        "The error is E|(c_1 + c_2)/2 - (v_a + v_b)/2|^2 over the noise, divided by the least that one query "
-        "beta (mu_a + mu_b) has for any beta. It is measured by an interval from "
-        f"{DRAWS:,} draws of the keys (error rate {ERROR_RATE:g} a case); where the interval holds the tolerance, "
+        "The error is E|(c_1 + c_2)/2 - (v_a + v_b)/2|^2 over the noise, divided by the least error of one query "
+        "beta (mu_a + mu_b) over all beta. It is measured by an interval from "
+        f"{DRAWS:,} draws of the keys (error rate {ERROR_RATE:g} a case); if the interval contains the tolerance, "
         "the verdict is INCONCLUSIVE."
     ),
     unit="times the squared error of the best single query",
@@ -180,7 +181,7 @@ HEDGE = Contract(
     ),
     remarks=(
         "Keys are drawn after the queries: key i from N(mu_i, s^2 I), s = 1e-3 / |q|, |q| the larger norm of the "
-        f"two; key a has the variance {STRETCH:g} along mu_a besides.",
+        f"two. Key a has the further variance {STRETCH:g} along mu_a.",
     ),
 )
 

@@ -99,7 +99,7 @@ EXTRACT = Contract(
         "all subspaces A and B orthogonal to each other, of dimensions 1 to 6 in up to 16; all v_a in A and "
         "v_b in B (the error is taken at the worst of them, which is known exactly)."
     ),
-    measure="The error is |M(v_a + v_b) - v_a| for |v_a + v_b| <= 1; what it may be is for float32 to round.",
+    measure="The error is |M(v_a + v_b) - v_a| for |v_a + v_b| <= 1. Rounding in float32 is allowed.",
     unit="times the norm of v_a + v_b",
     tolerance=1e-5,
     case=TwoSubspaces,

@@ -11,7 +11,9 @@ from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.stats import Interval
 
 ENTROPY_RESOLUTION = 0.5
-"""In nats for a caption. If a language lacked one choice between two equal ones, it would differ by 0.69."""
+"""The resolution for an entropy, in nats for a caption. A language that lacked one choice between two equal ones
+would differ by 0.69.
+"""
 
 DERIVED_ROUNDING = 1e-12
 """How far the two log-probabilities may differ. Both are sums of the same logarithms in the same order."""
@@ -23,7 +25,7 @@ UP, DOWN, SAME = Interval.at_least(0.0), Interval.at_most(0.0), Interval(-MARGIN
 
 
 def _of_lower_perplexity(gained: Estimate, every: Sequence[Estimate]) -> Interval | None:
-    """Where an arm's BLEU should lie relative to that of `BASE`, if it is known which one has the lower perplexity.
+    """The prediction for an arm's BLEU minus that of `BASE`, if it is known which one has the lower perplexity.
 
     It is known at the error rate of a verdict of the lab, or at a lower one.
     """

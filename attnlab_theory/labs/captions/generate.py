@@ -36,7 +36,7 @@ def captions(
         choosing: how the next token is chosen. By default it is drawn from the model's own law.
 
     Raises:
-        ValueError: if count is no positive whole number.
+        ValueError: if count is not a positive whole number.
     """
     refuse.not_a_size(count=count)
     steps, stop = model.config.block, Stop(text.eos)

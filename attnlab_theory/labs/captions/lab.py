@@ -150,7 +150,9 @@ def training(
 
 
 def _refuse_other_text(saved: Saved, material: Material) -> None:
-    """Refuse a model whose vocabulary is not that of the material. The message has a token that only one has."""
+    """Refuse a model with another vocabulary than the material. The message names a token that only one of them
+    has.
+    """
     theirs, ours = saved.text.as_json(), material.text.as_json()
     if theirs == ours:
         return

@@ -53,7 +53,7 @@ def results(
         tell: called with a line about what is being done.
 
     Raises:
-        ValueError: if a model is missing, a decoding is unknown, or a number is no positive whole number.
+        ValueError: if a model is missing, a decoding is unknown, or a number is not a positive whole number.
     """
     first = lab.material(lab.seeds[0])
     real = [tuple(first.text.encode_text(sentence).tolist()) for sentence in first.test]

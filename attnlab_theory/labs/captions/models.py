@@ -18,7 +18,7 @@ GAINED = {
     "epochs gained": "best epoch",
     "gap gained": "validation loss less training loss",
 }
-"""The quantities that compare an arm with `BASE`, and the number whose difference each is."""
+"""Each quantity that compares an arm with `BASE`, and the number whose difference it is."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Evaluation:
     trained: tuple[float, ...]
     """The training loss of every epoch, while the model changes and with dropout."""
     mean: Mean
-    """What weighs the same in both."""
+    """Whether sentences or tokens have equal weights in these losses."""
     above: Estimates
     """How far its test loss lies above the grammar's own, if a grammar is known."""
 

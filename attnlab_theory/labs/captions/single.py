@@ -91,7 +91,7 @@ class Train:
 class Evaluate(WithJson):
     """Measure the perplexity of a model on test sentences.
 
-    Two perplexities are told. The homework's is exp of the mean over sentences of each sentence's mean loss. The
+    Two perplexities are printed. The homework's is exp of the mean over sentences of each sentence's mean loss. The
     usual one is exp of the mean loss over all tokens.
     """
 
@@ -153,11 +153,11 @@ class Generate:
     count: int = 10
     """How many captions."""
     greedy: bool = False
-    """Take the likeliest token each time. Then all captions are the same one."""
+    """Take the likeliest token each time. Then all captions are the same."""
     temperature: float = 1.0
     """What the logits are divided by. Below 1, likely tokens become likelier."""
     top_k: int | None = None
-    """Draw from so many likeliest tokens only."""
+    """Draw only from this many likeliest tokens."""
     top_p: float | None = None
     """Draw from the smallest set of likeliest tokens that has at least this probability."""
     min_p: float | None = None

@@ -28,7 +28,7 @@ def read_model(path: Path, **sizes: int) -> Saved:
     for name, size in sizes.items():
         theirs = getattr(saved.model.config, name)
         if theirs != size:
-            raise ValueError(f"{path} holds a model with {name} {theirs}, not {size}; leave the option away")
+            raise ValueError(f"{path} holds a model with {name} {theirs}, not {size}; leave the option out")
     return saved
 
 

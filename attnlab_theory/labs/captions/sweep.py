@@ -26,7 +26,7 @@ SHARES = ("forward", "backward", "harmonic", "commonest_opening", "distinct", "r
 """Scores that lie between 0 and 1."""
 
 SHOWN = 8
-"""How many captions of each kind are shown side by side."""
+"""The number of captions of each kind that are shown side by side."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ def sweep(
         generations: independent sets for each model and decoding.
 
     Raises:
-        ValueError: if a decoding is unknown, or a number is no positive whole number.
+        ValueError: if a decoding is unknown, or a number is not a positive whole number.
     """
     refuse.not_a_size(count=count, generations=generations)
     laws = {name: sampling(name) for name in names}

@@ -55,7 +55,7 @@ class JoinLab(WithJson, abc.ABC):
             raise ValueError(f"join needs at least two folders, not {len(self.folders)}")
         for folder in (*self.folders, self.out):
             if [*self.folders, self.out].count(folder) > 1:
-                raise ValueError(f"{folder} is named twice; each folder is named once, and --out is another one")
+                raise ValueError(f"{folder} is named twice; name each folder once, and another one with --out")
         runs = [read(folder / f"{self.name}{folders.RUN}", dict) for folder in self.folders]
         self._refuse_others(runs)
         with usable(*self.folders, to="joined"):
@@ -74,4 +74,4 @@ class JoinLab(WithJson, abc.ABC):
             for key in self.shared:
                 if run.get(key) != runs[0].get(key):
                     told = f"{runs[0].get(key)} in {self.folders[0]} and {run.get(key)} in {folder}"
-                    raise ValueError(f"runs of another {key} cannot be joined: {told}")
+                    raise ValueError(f"runs that differ in their {key} cannot be joined: {told}")

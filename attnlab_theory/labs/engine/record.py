@@ -37,7 +37,7 @@ class Results:
     texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Text files, by their whole name."""
     figures: Mapping[str, Draw | None] = dataclasses.field(default_factory=dict)
-    """Figures by name, as functions that draw them. None: as of `tables`."""
+    """Figures by name, as functions that draw them. None: such a figure of an earlier run is removed."""
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Further fields of the record of the run."""
     shown: "Sequence[RenderableType]" = ()
@@ -130,7 +130,9 @@ def stored(folder: Path) -> Estimates:
 
 
 def renewed(old: Estimates, new: Estimates) -> Estimates:
-    """The old numbers, each replaced by the new one of its quantity and setting. New ones without one follow."""
+    """The old numbers, each replaced by the new one of its quantity and setting. New numbers that replace none
+    follow.
+    """
     left = {(each.quantity, str(each.setting)): each for each in new}
     kept = [left.pop((each.quantity, str(each.setting)), each) for each in old]
     return Estimates((*kept, *left.values()))

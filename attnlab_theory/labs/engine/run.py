@@ -67,14 +67,14 @@ class RunLab(WholeRun, abc.ABC):
         return {"arms": self.arms, "seeds": self.every_seed(), "folder": self.out / "models"}
 
     def of_seeds(self, read: Callable[[int], T], *, drawn: bool) -> Callable[[int], T]:
-        """The material of each seed. That of the first is read at once, so that it complains of bad input.
+        """The material of each seed. That of the first is read at once, so that bad input is refused.
 
         Args:
             read: the material of a seed.
             drawn: whether it follows from the seed; else it lies in files, and is the same for all seeds.
 
         Raises:
-            ValueError: as `read`.
+            ValueError: if `read` refuses the material of the first seed.
         """
         first = read(self.every_seed()[0])
         return functools.cache(read) if drawn else lambda _: first
@@ -83,7 +83,7 @@ class RunLab(WholeRun, abc.ABC):
         """Measure what is trained, and judge it: by default by `measure.results`.
 
         Args:
-            lab: whose models are trained. `measure.results` has a second one, which is told what is being done.
+            lab: whose models are trained. `measure.results` also takes `tell`.
 
         Raises:
             ValueError: if a model is missing.

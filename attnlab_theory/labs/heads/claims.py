@@ -46,8 +46,9 @@ TOLERATED = 0.1
 """The largest error of a head that survives an approximation."""
 
 JUDGED_FEATURES, JUDGED_KEYS = 256, 9
-"""The budgets at which a head survives or not. Exact attention to 30 keys costs less than 256 features do, and 9
-are a third of the keys. No budget of features is one of keys."""
+"""The budgets at which a head survives or not. They cannot be compared: exact attention to 30 keys costs less than
+256 features do, and 9 keys are a third of all.
+"""
 
 APART = 0.25
 """A prediction is right if it differs by at most this share from the measured number of features."""

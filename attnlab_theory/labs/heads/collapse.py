@@ -28,7 +28,7 @@ FLOOR = 1e-14
 """Float64 tells no smaller relative distances apart."""
 
 GROUPS = 50
-"""Into which sentences are dealt, at most."""
+"""The most groups into which sentences are dealt."""
 
 
 class Collapse:
@@ -101,7 +101,9 @@ def estimated(found: Collapse) -> Estimates:
 
 
 def _steps(logs: Float[np.ndarray, "r depths"], draws: int) -> Iterator[Estimate]:
-    """What the last layer takes off the logarithm: less the mean of those before it, and over that of the last."""
+    """Two numbers about the last layer's step of the logarithm: its difference from the mean of the earlier steps,
+    and its ratio to the step before.
+    """
     steps = np.diff(logs, axis=1)
     if steps.shape[1] < 2:
         return
@@ -131,7 +133,7 @@ def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) ->
     Args:
         reading: the model with its text.
         sentences: how many sentences are read.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if `measured` refuses the reading.

@@ -66,5 +66,5 @@ def estimates_of(quantity: str, found: Bands, draws: int, bound: str, names: Nam
 
 
 def verdicts(estimates: Estimates) -> Verdicts:
-    """What is claimed of heads, judged on numbers of a part."""
+    """The verdicts of the claims about heads on the numbers of one part of the lab."""
     return verdicts_on(STATEMENTS, estimates, experiment="heads")

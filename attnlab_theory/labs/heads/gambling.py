@@ -100,7 +100,7 @@ class Conditioned(NamedTuple):
     given: Float[np.ndarray, " r"]
     """The index within pairs of types with equal neighbours. NaN if none recur in three groups."""
     explained: Float[np.ndarray, " r"]
-    """The share of the variance of these splits that the neighbours explain: choices, and no coins."""
+    """The share of the variance of these splits that the neighbours explain. That share is choice, not chance."""
     held: float
     """The share of the head's splits whose neighbours recur."""
 
@@ -173,7 +173,7 @@ def _correlation(
 
 
 def _cells(sentence: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cells: the rows of one sentence and one pair of types. The cell of each row, and a row and size of each."""
+    """Each row's cell; a row and the size of each cell. A cell is all rows of one sentence and pair of types."""
     key = sentence.astype(np.int64) * (int(pair.max()) + 1) + pair
     _, first, cell, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     return cell, first, counts.astype(np.float64)

@@ -71,12 +71,12 @@ def reading(model: GPT, text: Any, sentences: Sequence[str]) -> GPTReading:
     """A GPT that reads sentences. Those that do not fit into its block are cut.
 
     Raises:
-        ValueError: if its scores are no inner products of queries and keys, or a character is unknown.
+        ValueError: if its scores are not inner products of queries and keys, or a character is unknown.
     """
     mixer, positions = model.config.mixer, model.config.positions
     if not isinstance(mixer, Softmax) or positions.biases:
         raise ValueError(
-            f"scores of {mixer.name} with {positions.name} are no inner products of queries and keys: "
+            f"scores of {mixer.name} with {positions.name} are not inner products of queries and keys: "
             "name a model of softmax attention whose positions do not bias its scores"
         )
     longest, characters = model.config.longest, isinstance(text, Characters)

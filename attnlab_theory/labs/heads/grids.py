@@ -15,10 +15,12 @@ from attnlab_theory.report import style
 MARKS = {Verdict.SUPPORTED: "+", Verdict.REFUTED: "−", Verdict.INCONCLUSIVE: "?"}
 CELLS = "a number: beyond the scale; grey: not known"
 LEGEND = f"+ shown to hold, − shown not to, ? undecided; {CELLS}"
-"""What the marks in the cells are."""
+"""The meaning of the marks in the cells."""
 
 LONE = 2.0
-"""A number so many times the next one would leave all others one colour: the scale ends at the next one."""
+"""If the largest number is this many times the next one, the scale ends at the next one. Else all others would have
+one colour.
+"""
 
 Shape = tuple[int, int]
 """Layers, and heads of each."""
@@ -33,7 +35,7 @@ class Panel(NamedTuple):
     verdicts: Findings = Findings()
     """What is written into the cells."""
     top: float | None = None
-    """As of `grid`."""
+    """The end of the scale; None for the largest number that is not far above the next one."""
 
 
 def grid(
@@ -114,6 +116,6 @@ def shape_of(found: Estimates) -> Shape:
 
 
 def size_of(shape: Shape, rows: int, columns: int) -> tuple[float, float]:
-    """The size in inches of a figure with so many grids."""
+    """The size in inches of a figure with this many grids."""
     layers, heads = shape
     return columns * max(3.6, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8

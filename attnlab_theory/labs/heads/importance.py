@@ -31,10 +31,10 @@ from attnlab_theory.stats import paired
 from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
 
 FEW = 20
-"""Answers that change, below which the spread over groups says too little: intervals are exact instead."""
+"""If fewer answers change, the spread over groups says too little. Then intervals are exact instead."""
 
 GROUPS = 50
-"""Into which sentences are dealt, at most."""
+"""The most groups into which sentences are dealt."""
 
 EXACTLY = "paired: differences are -1, 0 or 1; Bonferroni over the family"
 
@@ -55,7 +55,7 @@ def results(
         reading: of a classifier.
         labels: of every sentence.
         seed: of which half of the sentences chooses the pairs, and of groups.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if there are too few sentences for an interval.
@@ -94,7 +94,7 @@ def estimated(found: Ablated, labels: Int[np.ndarray, " n"], *, seed: int = 0) -
 
 
 def _pairs(found: Ablated, labels: Int[np.ndarray, " n"], seed: int) -> Iterator[Estimate]:
-    """On the sentences that did not choose them."""
+    """The losses without both heads of each pair, on the sentences that did not choose the pairs."""
     judge = ~found.chosen_by
     sides = np.where(labels[judge] > 0, 1.0, -1.0)
     pairs = list(found.pairs)
@@ -118,9 +118,10 @@ def _name(head: Head) -> str:
 def _lost(
     quantity: str, whole: Bool[np.ndarray, " n"], without: Bool[np.ndarray, "*m n"], names: Names, seed: int
 ) -> Iterator[Estimate]:
-    """How much of the accuracy is lost, of a whole family; all intervals hold together.
+    """The losses of accuracy of a whole family. All of its intervals hold together.
 
-    Half of the error rate goes to numbers that many answers move, by max-t; the other half to those that few do.
+    Half of the error rate goes to the losses for which many answers change: their intervals are max-t. The other
+    half goes to those for which few answers change.
     """
     lost = whole.astype(float) - without
     moving = np.count_nonzero(lost, axis=-1)

@@ -1,4 +1,4 @@
-"""What the lab may be asked for; nothing here imports jax, for the command line reads it first."""
+"""The parts of the lab. Nothing here imports jax, because the command line reads it first."""
 
 from typing import Literal
 

@@ -38,7 +38,7 @@ WITHOUT_VERDICT = (
     ("slope of the variance", "the variance of scores rises with the mean score", "falls"),
     ("variance along own mean beyond that along others'", "keys vary more along their own type's mean", "less"),
 )
-"""Numbers that are told and not judged: what is above 0, and what is below."""
+"""Numbers that are printed but not judged, with the meaning of a positive and of a negative one."""
 
 ASSUMED = (
     ("queries-leave-keys-alone", "the sentence's own query scores keys as their mean, on average"),
@@ -66,11 +66,11 @@ def results(
         occurrences: how many a frequent type must have.
         predicted: sentences whose weights theory predicts.
         seed: of the dealing of sentences and the choice of queries.
-        source: what a complaint calls the text.
-        tell: is told what is being done.
+        source: the name of the text in error messages.
+        tell: called with a line about what is being done.
 
     Raises:
-        ValueError: as `planned` and `measured`.
+        ValueError: if `planned` or `measured` refuses the text.
     """
     from attnlab_theory.labs.heads import figures
 
@@ -105,7 +105,7 @@ def results(
 
 
 def without_verdict(estimates: Estimates, heads: int) -> tuple[str, ...]:
-    """In how many of the heads the numbers lie above and below 0 that show no noisy length, and no lack of one."""
+    """A line for each number that is not judged. It counts the heads whose number is above 0, or below."""
     lines = []
     for quantity, above, below in WITHOUT_VERDICT:
         found = [estimate for estimate in estimates if estimate.quantity == quantity]
@@ -116,7 +116,7 @@ def without_verdict(estimates: Estimates, heads: int) -> tuple[str, ...]:
 
 
 def reasons(judged: Findings, heads: int) -> Table:
-    """In how many of the heads each assumption holds or not; in how many it fails where theory is not better."""
+    """In how many heads each assumption holds or fails, and in how many it fails where theory is no better."""
     better = judged_of(judged, "theory-beats-the-mean-weight")
     worse = [finding.setting for finding in better if finding.verdict != Verdict.SUPPORTED]
     shown = Table(box=None, pad_edge=False, header_style="bold")

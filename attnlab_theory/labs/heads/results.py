@@ -1,22 +1,22 @@
-"""What verdicts on heads come to, in sentences."""
+"""Sentences that sum up the verdicts on heads."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from attnlab_theory.claims import Findings, Verdict
 
 Tell = Callable[[str], None]
-"""Is told what is being done."""
+"""A function that is called with a line about what is being done."""
 
 
 def counted(
     findings: Findings, claims: Sequence[tuple[str, str]], of: Mapping[str, int] | None = None
 ) -> tuple[str, ...]:
-    """A sentence for each claim that was judged: of how many it holds, of how many it does not.
+    """A sentence for each claim that was judged: for how many heads it holds, and for how many it does not.
 
     Args:
         findings: the verdicts.
-        claims: names, each with what it says of what, as in "heads: scores are normal".
-        of: how many there are of what, as in heads: 12; those without a verdict are counted too then.
+        claims: the name of each claim, and what it is about and says, as in "heads: scores are normal".
+        of: how many there are of each kind, such as {"heads": 12}. Then those without a verdict are counted too.
     """
     lines = []
     for claim, sentence in claims:

@@ -1,4 +1,6 @@
-"""The part of the lab about approximations: errors of every head, and the accuracy with all heads so replaced."""
+"""The part of the lab about approximations: the error of every head, and the accuracy if all heads are
+approximated.
+"""
 
 import functools
 from collections.abc import Iterator, Sequence
@@ -30,7 +32,10 @@ from attnlab_theory.seeds import key_for
 
 TOLD = (
     ("the-head-survives", f"heads and approximations: the output errs by at most {TOLERATED:.0%}"),
-    ("theory-predicts-the-features", "heads: theory knows the features that are needed, to a quarter"),
+    (
+        "theory-predicts-the-features",
+        "heads: theory predicts the number of features that is needed, within a quarter",
+    ),
     ("the-model-survives", f"approximations: with all heads replaced the accuracy loses at most {LOST:.0%}"),
 )
 """What the verdicts say."""
@@ -53,7 +58,7 @@ def results(
         sentences: how many sentences are read for the heads.
         most_features: the largest number of random features that is tried.
         seed: chooses the random projections.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if `approximating.measured` refuses the reading or the number of features.
@@ -65,7 +70,7 @@ def results(
     estimates = approximating.estimated(found)
     missing: tuple[str, ...] = ()
     if not isinstance(reading, EncoderReading) or reading.classifier is None:
-        missing = ("Nothing is said of accuracies: the model is no classifier.",)
+        missing = ("Nothing is said of accuracies: the model is not a classifier.",)
     elif labels is None:
         missing = ("Nothing is said of accuracies: the text is read without labels.",)
     else:

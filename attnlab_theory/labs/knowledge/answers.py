@@ -16,7 +16,7 @@ class Answered:
     """One question, and the answer of one model.
 
     Raises:
-        ValueError: if there is no name, no such group, or the probability is no probability.
+        ValueError: if there is no name, no such group, or the probability is not a probability.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Answered:
         try:
             return cls(**value)
         except TypeError as error:
-            raise ValueError(f"{value} is no answer of a model: {error}; evaluate it again") from None
+            raise ValueError(f"{value} is not an answer of a model: {error}; evaluate it again") from None
 
 
 class Answers(tuple[Answered, ...]):

@@ -133,7 +133,7 @@ def sure_of_right(answers: Answers) -> float:
         ValueError: if no answer is right.
     """
     if not answers.right.any():
-        raise ValueError("no answer is right, so that no confidence is that of right answers")
+        raise ValueError("no answer is right, so there is no confidence of right answers")
     return float(np.median(answers.log_probabilities[answers.right]))
 
 

@@ -138,8 +138,8 @@ class Baseline(WithJson):
 class Score(WithJson):
     """Count the right answers in files of predictions. Test whether the others beat the first.
 
-    An answer is right letter for letter, as in the homework. Answers that miss by spaces alone are told, and so are
-    lines that hold the place among other words. The test is McNemar's exact test.
+    An answer is right letter for letter, as in the homework. Answers that are wrong by spaces alone are counted
+    apart, and so are lines that hold the place among other words. The test is McNemar's exact test.
     """
 
     eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]
@@ -171,9 +171,10 @@ class Score(WithJson):
                 show(f"\n{remark}")
         if len(labels) > 1:
             show(
-                f"\nGains are over {labels[0]}, for these very models and more such questions; p is exact, for "
-                f"both being right equally often. Each interval errs with probability {ERROR_RATE:g}; that of a "
-                "gain bounds what is won and what is lost apart, and may hold 0 where p is small."
+                f"\nA gain is over {labels[0]}, for these models and more such questions. p is that of an exact "
+                "test whether both are right equally often. Each interval errs with probability "
+                f"{ERROR_RATE:g}. That of a "
+                "gain bounds wins and losses separately, so it may contain 0 although p is small."
             )
         return 0
 

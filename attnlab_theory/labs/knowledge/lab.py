@@ -111,6 +111,6 @@ def _say_what_is_asked_twice(material: Material) -> None:
     twice = [question for question in held_out if question in learned]
     if twice:
         tell(
-            f"attnlab: of {len(held_out)} questions for evaluation, {len(twice)} stand in the file for finetuning "
-            f"too, {twice[0]!r} first: who is learned is not held out"
+            f"attnlab: {len(twice)} of {len(held_out)} questions for evaluation are in the file for finetuning "
+            f"too, {twice[0]!r} first: a person that is learned is not held out"
         )

@@ -34,7 +34,7 @@ def results(lab: Knowledge, tell: Callable[[str], None]) -> Results:
 
     Args:
         lab: whose models are trained.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if a model is missing, or there are no answers.

@@ -82,8 +82,9 @@ class Predictions:
 def predictions(model: GPT, questions: Questions, characters: Characters, *, steps: int = 32) -> Predictions:
     """The model's greedy continuations of each question and a mark, up to the next mark.
 
-    The predictions are those of the homework, which takes all steps in any case. As there, and unlike in
-    `NameDataset`, characters that are not ASCII stay. All devices of this process share the questions.
+    The predictions are those of the homework, which takes all steps in any case. Characters that are not ASCII
+    stay, as in the homework's evaluation, but unlike in `NameDataset`. All devices of this process share the
+    questions.
 
     Args:
         model: trained on these characters.

@@ -156,7 +156,7 @@ def read_model(path: Path, name: str, corpus: Corpus, **fields: Any) -> Saved:
     for field, number in fields.items():
         if number not in (None, getattr(config, field)):
             raise ValueError(
-                f"{path} holds a model with {field} {getattr(config, field)}, not {number}; leave the option away"
+                f"{path} holds a model with {field} {getattr(config, field)}, not {number}; leave the option out"
             )
     if not isinstance(saved.text, Characters):
         raise ValueError(

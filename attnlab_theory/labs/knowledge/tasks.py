@@ -70,7 +70,7 @@ class Adjustments(ModelSizes):
 class Run(RunLab):
     """Pretrain, finetune and ask every arm. Then measure, judge and draw what each of them knows.
 
-    Without a corpus, persons are generated. The text speaks of some of them. Finetuning asks about half of those.
+    Without a corpus, persons are generated. The text is about some of them. Finetuning asks about half of these.
     The evaluation asks about all persons: the finetuned ones, the held-out other half, and persons who are not in
     the text.
     """
@@ -116,7 +116,7 @@ class Run(RunLab):
         pretraining = preset.pretraining
         if changes.year is not None:
             if self.preset != "homework":
-                raise ValueError(f"--year {changes.year} is of the homework; add --preset homework")
+                raise ValueError(f"--year {changes.year} belongs to the homework; add --preset homework")
             pretraining = PRETRAINING[changes.year]
             corruption = dataclasses.replace(preset.corruption, year=changes.year)
             preset = dataclasses.replace(preset, corruption=corruption)

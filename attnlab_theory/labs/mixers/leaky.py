@@ -73,7 +73,7 @@ class ZeroMask(LayerChoice):
 
 
 class ZeroMaskLayer(MixingLayer):
-    """The weights of later tokens become zero, after a softmax over the whole row. Or their scores, before it."""
+    """The weights of later tokens become zero, after a softmax over the whole row, or else their scores before."""
 
     inputs: Linear
     out: Linear

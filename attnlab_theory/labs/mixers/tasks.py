@@ -77,7 +77,7 @@ class Judge(JudgeLab):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Score:
-    """Tell loss and perplexity of single sentences under models of this lab, as the homework does."""
+    """Print loss and perplexity of single sentences under models of this lab, as the homework does."""
 
     models: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="MODEL ...")]
     """Files of models that `mixers run` wrote."""

@@ -19,7 +19,7 @@ GARBLED_BY_RATE = "slope of that by decades of the rate"
 FADED = "log gradient less the GPT's"
 
 GUESS: dict[str, Any] = {"source": "cs224n/rnn", "predicted": Interval.at_most(0.0), "expect": None}
-"""The report guesses only signs, and nobody knows better."""
+"""The report guesses only signs, so there is no better prediction."""
 
 STATEMENTS = (
     Statement(

@@ -29,7 +29,7 @@ class Run(RunLab):
     question = "What do an RNN, a W-RNN and a GPT of one size learn of one language?"
     texts: Texts = dataclasses.field(default_factory=Texts)
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--parts"])] = PARTS
-    """The networks, or a name for several of them.
+    """The models, or a name for several of them.
     equal: rnn, w-rnn, gpt at equal parameters and tokens.
     growth: rnn-16, w-rnn-16 and so on up to 128, by hidden size.
     rates: letters-0.01 to letters-0.0003, an RNN of characters by learning rate.

@@ -18,8 +18,9 @@ OptimizerName = Literal["adamw", "sgd", "rmsprop"]
 """The names of the optimizers."""
 
 OrderName = Literal["shuffled", "alike", "file", "by-label"]
-"""The order of the reviews: another in every epoch; the same with batches of similar length; that of the file; or
-all unfavourable ones first."""
+"""The order of the reviews: another in every epoch; another in every epoch, with similar lengths in a batch; that
+of the file; or all unfavourable ones first.
+"""
 
 ArmName = OptimizerName | OrderName | Literal["never-zeroed"]
 """The arms. Each differs in one thing from the base arm: the optimizer, the order, or the gradients."""

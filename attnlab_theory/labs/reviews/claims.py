@@ -43,7 +43,7 @@ _certain = functools.partial(Statement, of_training=False)
 def _of_answers(
     name: str, statement: str, quantity: str, predicted: Interval, source: str = "uw section 3"
 ) -> tuple[Statement, Statement]:
-    """Two statements of a conjecture about the mean over models. An older run has one model's number, too few."""
+    """Two statements of one conjecture: about the mean over models, and for older runs about their only model."""
     mean = _conjecture(
         name=name, statement=statement, quantity=f"mean {quantity}", predicted=predicted, source=source
     )

@@ -82,7 +82,7 @@ def evaluation(model: Any, text: OfSentences, reviews: Reviews) -> Evaluation:
 
 
 def over_models(values: Sequence[float]) -> Estimate:
-    """`accuracy over models`: their mean on one test, and where it would lie for more models of the kind."""
+    """`accuracy over models`: their mean accuracy on one test, with an interval for more models of their kind."""
     return over_seeds(OVER_MODELS, values, within=Interval(0.0, 1.0))
 
 

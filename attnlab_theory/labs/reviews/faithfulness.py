@@ -97,7 +97,7 @@ def blank_of(text: OfSentences) -> int:
 
 
 def _words(reviews: Encoded) -> Bool[np.ndarray, "reviews t"]:
-    """The places of tokens that are no marks."""
+    """The places of tokens that are not marks."""
     places = np.arange(np.asarray(reviews.rows.tokens).shape[1])
     return (places >= 1) & (places < reviews.lengths[:, None] - 1)
 

@@ -106,7 +106,7 @@ class Reviews(Lab):
         return tuple(dict.fromkeys([self.base, *shared, *best, *ordered, *kept]))
 
     def parts(self) -> tuple[Part, ...]:
-        """The arms by the roles in which they are compared. One arm may play several parts.
+        """The arms by the roles in which they are compared. One arm may have several roles.
 
         Raises:
             ValueError: if a model of the first seed is missing, or all rates of an optimizer diverged.
@@ -121,7 +121,11 @@ class Reviews(Lab):
         return (*found, *((NEVER_ZEROED, each) for each in arms if not each.zeroed))
 
     def arms_of(self, seed: int) -> tuple[Arm, ...]:
-        """The same for every seed; raises as `compared`."""
+        """The arms of `compared`, the same for every seed.
+
+        Raises:
+            ValueError: if a model of the first seed is missing, or all rates of an optimizer diverged.
+        """
         return self.compared()
 
     def waves(self) -> Iterator[Sequence[Unit]]:
@@ -174,7 +178,7 @@ class Reviews(Lab):
             if said:
                 found[arm] = said[0]
         if self.base in found:
-            raise ValueError(f"what all others are compared with diverged: {found[self.base]}")
+            raise ValueError(f"the base arm, with which all others are compared, diverged: {found[self.base]}")
         return found
 
     def curve(self, arm: Arm | Trial, seed: int) -> Curve:

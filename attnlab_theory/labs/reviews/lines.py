@@ -82,7 +82,7 @@ def explain(
         model: any that this lab trained.
         text: the vocabulary that it reads.
         lines: the texts.
-        asked: the same as rows of tokens. Their labels are not read.
+        asked: the same texts as rows of tokens. Their labels are not read.
         seed: of the random tokens that are covered for comparison.
 
     Raises:

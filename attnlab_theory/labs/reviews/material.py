@@ -124,7 +124,7 @@ def encoded(reviews: Reviews, text: OfSentences, block: int) -> Encoded:
 
 
 def batch_of(tokens: Sequence[np.ndarray], pad: int) -> LabelledBatch:
-    """Rows of tokens, padded to the longest, with the label 0 until another is known."""
+    """Rows of tokens, padded to the longest. Their label is 0 until another is known."""
     lengths = np.array([len(row) for row in tokens])
     shape = (len(tokens), int(lengths.max()))
     rows, mask = np.full(shape, pad, np.int32), np.arange(shape[1]) < lengths[:, None]

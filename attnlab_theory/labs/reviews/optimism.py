@@ -32,7 +32,7 @@ def best_of(validation: Trials, n: int) -> float:
     """The highest validation accuracy among n trials, averaged over all subsets.
 
     Raises:
-        ValueError: if there are fewer trials, or one is no number.
+        ValueError: if there are fewer trials, or one is not a number.
     """
     return float(_winning(validation, n) @ np.sort(validation)[::-1])
 
@@ -48,7 +48,7 @@ def optimism(validation: Trials, test: Trials, n: int) -> float:
         n: trials of one search. The highest validation accuracy wins; equal ones are equally likely.
 
     Raises:
-        ValueError: if there are fewer trials, one is no number, or the two have different lengths.
+        ValueError: if there are fewer trials, one is not a number, or the two have different lengths.
     """
     if validation.shape != test.shape:
         raise ValueError(
@@ -63,7 +63,7 @@ def expected_best(validation: Trials, n: int, error_rate: float) -> Estimate:
     """`best of n`: the mean of the highest validation accuracy in a search of n trials, with its interval.
 
     Raises:
-        ValueError: if n is more than half of the trials, or a trial is no number.
+        ValueError: if n is more than half of the trials, or a trial is not a number.
     """
     _refuse_few(validation, n)
     found = _jackknifed("best of n", lambda chosen: best_of(validation[chosen], n), validation, error_rate, n=n)
@@ -81,7 +81,7 @@ def expected_optimism(validation: Trials, test: Trials, n: int, error_rate: floa
         error_rate: of the interval.
 
     Raises:
-        ValueError: if n is more than half of the trials, a trial is no number, or the two have different lengths.
+        ValueError: if n is more than half of the trials, one is not a number, or the two have different lengths.
     """
     _refuse_few(validation, n)
     return _jackknifed(
@@ -93,7 +93,7 @@ def curves(validation: Trials, test: Trials, error_rate: float) -> Estimates:
     """`best of n` and `optimism` for every n from 1 to half of the trials. A search of one has no optimism.
 
     Raises:
-        ValueError: if there are fewer than `LEAST` trials, one is no number, or the two have different lengths.
+        ValueError: if there are fewer than `LEAST` trials, one is not a number, or the two have different lengths.
     """
     _refuse_few(validation, 1)
     sizes = range(1, len(validation) // 2 + 1)
@@ -140,6 +140,8 @@ def _among_equals(validation: Trials, values: Trials) -> Float[np.ndarray, " tri
 
 def _refuse_few(trials: Trials, n: int) -> None:
     if len(trials) < LEAST:
-        raise ValueError(f"what a search is worth takes at least {LEAST} finished trials, not {len(trials)}")
+        raise ValueError(f"the worth of a search needs at least {LEAST} finished trials, not {len(trials)}")
     if n > len(trials) // 2:
-        raise ValueError(f"{len(trials)} trials tell of searches of up to {len(trials) // 2}, not of {n}")
+        raise ValueError(
+            f"{len(trials)} trials say something about searches of up to {len(trials) // 2}, not of {n}"
+        )

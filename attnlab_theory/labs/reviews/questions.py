@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attnlab_theory.language.corpora.reviews import Reviews
 
 MANY = 200
-"""From so many tokens on, a line says that leave-one-out takes a while."""
+"""If there are this many tokens, a line says that leave-one-out takes a while."""
 
 Model = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that reviews train wrote.")
@@ -30,9 +30,9 @@ Model = Annotated[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate(WithJson):
-    """Tell how many reviews of a file a model labels as the file does, with an interval.
+    """Count the reviews of a file that a model labels as the file does, with an interval.
 
-    Of several models their mean is told, too.
+    For several models, the mean is printed too.
     """
 
     models: Annotated[
@@ -80,7 +80,7 @@ class Evaluate(WithJson):
         from attnlab_theory.labs.reviews.starts import read_model
 
         if len(self.models) > 1:
-            raise ValueError(f"{test} has no labels to count by: name one model, whose answers are written")
+            raise ValueError(f"{test} has no labels to compare with: name one model, and its answers are written")
         saved = read_model(next(iter(self.models)))
         texts, asked = lines_for(saved, test)
         page = labels(probabilities(saved.model, asked.rows))
@@ -170,10 +170,10 @@ class Predict(WithJson):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Explain(WithJson):
-    """Score every token of every line: gradient times input, attention rollout, and what is lost without it.
+    """Score every token of every line: gradient times input, attention rollout, and what is lost without the token.
 
-    Positive gradients and losses speak for label 1. The largest scores, a fifth of the tokens, have a star. Below
-    stands the probability of label 1 if they are covered, and the same for as many random tokens.
+    Positive gradients and losses speak for label 1. The largest scores, a fifth of the tokens, have a star. The
+    last row has the probability of label 1 if these are covered, and if as many random tokens are.
     """
 
     model: Model

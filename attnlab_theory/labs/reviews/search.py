@@ -28,7 +28,7 @@ QUESTION = "Which batch size, rate and number of epochs are best on validation, 
 class Search(Folder):
     """Train random trials, and say which is best, how good the best of n is, and how lucky the winner was.
 
-    The budget is told before anything is trained.
+    The budget is printed before anything is trained.
     """
 
     preset: PresetName = "tiny"

@@ -84,11 +84,11 @@ class Run(RunLab):
     by-label: all unfavourable ones first.
     never-zeroed: AdamW with gradients that are never zeroed."""
     optimizers: tuple[OptimizerName, ...] | None = None
-    """The optimizers alone, in place of those of --arms."""
+    """The optimizers to compare, instead of those in --arms."""
     sweep: bool = True
-    """With --no-sweep, optimizers are trained at the shared rate alone, and none at its own best one."""
+    """With --no-sweep, optimizers are trained at the shared rate only, not at their own best rates."""
     orders: tuple[OrderName, ...] | None = None
-    """The orders alone, in place of those of --arms."""
+    """The orders to compare, instead of those in --arms."""
     forgetful: bool = True
     """With --no-forgetful, never-zeroed is not among the arms."""
     trials: int | None = None

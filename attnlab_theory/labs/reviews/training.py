@@ -45,9 +45,9 @@ class Sizes(ModelSizes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Train:
-    """Train a classifier of reviews. After every epoch its accuracy is told, on training and on validation.
+    """Train a classifier of reviews. Its accuracy on training and on validation is printed after every epoch.
 
-    With --out the trained model also labels the test reviews. Its accuracy is told with an interval.
+    With --out the trained model also labels the test reviews. Its accuracy on the test is printed with an interval.
     """
 
     checkpoint: Checkpoints

@@ -19,7 +19,7 @@ Weights = Float32[np.ndarray, "b t"] | Float32[Array, "b t"]
 
 
 class Batch(NamedTuple):
-    """Sequences to read, and the tokens after them. On the host numpy arrays, under `jit` a pytree."""
+    """Sequences to read, and the tokens after them. They are numpy arrays on the host, and a pytree under `jit`."""
 
     x: Numbers
     """Tokens to read; PAD fills up rows."""

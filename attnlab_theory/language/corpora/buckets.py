@@ -62,7 +62,7 @@ def micro_batches(batch: LabelledBatch, *, rows: int) -> list[LabelledBatch]:
 def in_order(
     whole: LabelledBatch, size: int, *, shuffled: tuple[int, int] | None = None
 ) -> Iterator[LabelledBatch]:
-    """Batches of so many rows, the last one shorter.
+    """Batches of `size` rows. The last one may be shorter.
 
     Args:
         whole: an epoch.

@@ -74,7 +74,7 @@ class Grammar:
         Symbols are in capitals. Weights are divided by their sum.
 
         Raises:
-            ValueError: if a line is no rule, a symbol has two rules or none, or the rules make no grammar.
+            ValueError: if a line is not a rule, a symbol has two rules or none, or the rules make no grammar.
         """
         rules: dict[str, list[Choice]] = {}
         for number, line in enumerate(text.splitlines(), start=1):
@@ -84,7 +84,7 @@ class Grammar:
             rule = RULE.match(line)
             if rule is None:
                 raise ValueError(
-                    f"line {number} of {where} is no rule SYMBOL -> weight: words | weight: words: {line!r}"
+                    f"line {number} of {where} is not a rule SYMBOL -> weight: words | weight: words: {line!r}"
                 )
             symbol = rule["symbol"]
             if symbol in rules:

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 
 
 class LabelledBatch(NamedTuple):
-    """Rows of tokens and their labels. On the host numpy arrays, under `jit` a pytree."""
+    """Rows of tokens and their labels. They are numpy arrays on the host, and a pytree under `jit`."""
 
     tokens: Int32[np.ndarray, "b t"] | Int32[Array, "b t"]
     """Tokens to read, with their marks. Where the mask is False they may be anything."""

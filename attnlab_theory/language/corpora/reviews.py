@@ -149,7 +149,7 @@ class Lines:
 
     texts: tuple[str, ...]
     left_out: str | None = None
-    """A line about parts of the file that are no text and were left out. None if nothing was."""
+    """A line about parts of the file that are not text and were left out. None if nothing was."""
     table: bool = False
     """Whether the file is a table with tabs."""
 

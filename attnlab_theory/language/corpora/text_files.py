@@ -1,4 +1,4 @@
-"""Text files. Whatever is wrong with one is said in one clear line."""
+"""Text files. An error about one is one clear line."""
 
 import re
 import unicodedata

@@ -115,7 +115,7 @@ def refuse_epsilon(epsilon: float) -> None:
     """Refuse an epsilon that no LayerNorm should add to a variance.
 
     Raises:
-        ValueError: if it is no number, not positive, or larger than `LARGEST_EPSILON`.
+        ValueError: if it is not a number, not positive, or larger than `LARGEST_EPSILON`.
     """
     refuse.not_positive(epsilon=epsilon)
     if not epsilon <= LARGEST_EPSILON:

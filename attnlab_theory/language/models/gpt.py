@@ -132,7 +132,7 @@ class GPT(eqx.Module):
         return jnp.sum(jnp.where(y == PAD_ID, 0, lost))
 
     def token_losses(self, batch: Batch) -> Float[Array, "b t"]:
-        """Minus the log-probability of every token of y, in nats, without dropout. Targets or not."""
+        """Minus the log-probability of every token of y, target or not, in nats, without dropout."""
         x, y, segments, positions, _ = _as_arrays(batch)
         self.refuse_unfit(x, segments, positions)
         final = self.ln_f(self._through(x, place(x.shape[0], x.shape[1], segments, positions), None)[0])
@@ -144,7 +144,7 @@ class GPT(eqx.Module):
         """Which parameters weight decay shrinks: all but biases, as in the homework.
 
         LayerNorm's gains, embeddings and the dense synthesizer's b_2 *are* decayed: the homework lists its
-        exceptions by name, and has not these names. Random projections are no parameters.
+        exceptions by name, and these are not among them. Random projections are not parameters.
         """
         return jax.tree.map_with_path(lambda path, _: _name(path) not in ("bias", "projection"), self)
 

@@ -33,7 +33,7 @@ SHOWN = 4
 
 
 def untold(remark: str) -> None:
-    """Drops the line."""
+    """Ignore the line."""
 
 
 def tell_set_aside(file: Path, names: Sequence[str], tell: Tell) -> None:
@@ -75,7 +75,7 @@ def _loaded(file: Path) -> dict[str, np.ndarray]:
     try:
         return load_file(file)
     except (SafetensorError, OSError, TypeError, KeyError) as error:
-        raise ValueError(f"{file} is no whole safetensors file: {one_line(error)}") from None
+        raise ValueError(f"{file} is not a whole safetensors file: {one_line(error)}") from None
     except AttributeError as error:
         # So the library says of numbers of four and eight bits, for which numpy has no name.
         raise ValueError(
@@ -196,7 +196,7 @@ def json_object(file: Path) -> dict[str, Any]:
     try:
         fields = json.loads(inputs.content(file, most=inputs.MOST_JSON).decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file} is no JSON: {one_line(error)}") from None
+        raise ValueError(f"{file} is not JSON: {one_line(error)}") from None
     if not isinstance(fields, dict):
         raise ValueError(f"{file} must hold a JSON object, not {type(fields).__name__}")
     return fields

@@ -150,4 +150,4 @@ def kind_name(model: Model, kinds: Mapping[str, Kind]) -> str:
     for name, kind in kinds.items():
         if type(model) is kind.model:
             return name
-    raise ValueError(f"{type(model).__name__} is no known kind of model; known are {', '.join(kinds)}")
+    raise ValueError(f"{type(model).__name__} is not a known kind of model; known are {', '.join(kinds)}")

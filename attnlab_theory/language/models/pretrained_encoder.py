@@ -109,7 +109,7 @@ def load_encoder(path: str | os.PathLike[str], *, tell: Tell = huggingface.untol
 def _kind(path: str | os.PathLike[str], beside: Path) -> str:
     kind = kinds.model_type(Path(path))
     if kind == "gpt2":
-        raise ValueError(f"{beside}: model_type is {kind!r}, which is no encoder: load_gpt2 reads it")
+        raise ValueError(f"{beside}: model_type is {kind!r}, which is not an encoder: load_gpt2 reads it")
     return kind
 
 

@@ -54,7 +54,8 @@ class RecurrentConfig:
     """The configuration of a recurrent network.
 
     Raises:
-        ValueError: naming the field and its value, if a size is no positive whole number, or there is no such cell.
+        ValueError: naming the field and its value: a size that is not a positive whole number, or a cell that is
+            unknown.
     """
 
     vocabulary: int
@@ -184,7 +185,7 @@ class Recurrent(eqx.Module):
         return self.hidden(self.u[tokens]) @ self.q + self.s3[None, None]
 
     def token_losses(self, batch: Batch) -> Float[Array, "b t"]:
-        """Minus the log-probability of every token of y, in nats. Also of tokens that are no targets.
+        """Minus the log-probability of every token of y, target or not, in nats.
 
         Raises:
             ValueError: if several documents lie in one row, which a recurrent network cannot keep apart.

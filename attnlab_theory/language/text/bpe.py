@@ -66,7 +66,7 @@ class BPE:
         return np.array(_tokenizer().encode(text, add_special_tokens=False).ids, np.int32)
 
     def decode_text(self, ids: Iterable[SupportsIndex]) -> str:
-        """The text of tokens up to the first mark. Bytes that are no UTF-8 become U+FFFD.
+        """The text of tokens up to the first mark. Bytes that are not UTF-8 become U+FFFD.
 
         Raises:
             ValueError: naming a number that no token has.
@@ -114,7 +114,7 @@ class RobertaBPE(Subwords):
         table = numbered(Path(vocabulary))
         for mark in cls.marks:
             if mark not in table:
-                raise ValueError(f"{vocabulary} lacks the mark {mark}: it is no vocabulary of RoBERTa's")
+                raise ValueError(f"{vocabulary} lacks the mark {mark}: it is not a vocabulary of RoBERTa's")
         pairs = pairs_of(Path(merges), table)
         tokenizers = package()
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(table, pairs))

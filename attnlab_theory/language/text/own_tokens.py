@@ -140,7 +140,7 @@ def mark_of(folder: Path) -> str:
     """The mark before a text, by the folder's files. GPT-2's if they do not name one.
 
     Raises:
-        ValueError: if a file is no JSON.
+        ValueError: if a file is not JSON.
     """
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
         file = folder / name

@@ -211,7 +211,7 @@ def text_of(path: Path) -> str:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no UTF-8: byte {error.object[error.start]:#04x} at {error.start}") from None
+        raise ValueError(f"{path} is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}") from None
 
 
 def read_table(table: str) -> "Tokenizer":

@@ -28,7 +28,7 @@ def pairs_of(merges: Path, table: Mapping[str, int]) -> list[tuple[str, str]]:
         table: the number of every token.
 
     Raises:
-        ValueError: if the file is missing or no UTF-8, or a line is no pair of tokens that is a token itself.
+        ValueError: if the file is missing or no UTF-8, or a line is not a pair of tokens that is a token itself.
     """
     pairs = []
     for line, text in enumerate(text_of(merges).split("\n"), 1):
@@ -36,7 +36,7 @@ def pairs_of(merges: Path, table: Mapping[str, int]) -> list[tuple[str, str]]:
             continue
         pair = text.removesuffix("\r").split(" ")
         if len(pair) != 2 or not {*pair, "".join(pair)} <= table.keys():
-            raise ValueError(f"{merges}: line {line} is no pair of tokens that is a token: {text!r:.60}")
+            raise ValueError(f"{merges}: line {line} is not a pair of tokens that is a token: {text!r:.60}")
         pairs.append((pair[0], pair[1]))
     return pairs
 
@@ -50,7 +50,7 @@ def fields_of(file: Path, *, what: str = "fields") -> dict[str, Any]:
     try:
         fields = json.loads(text_of(file))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{file} is no JSON: {' '.join(str(error).split())}") from None
+        raise ValueError(f"{file} is not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(fields, dict):
         raise ValueError(f"{file} must hold {what}: a JSON object, not {type(fields).__name__}")
     return fields

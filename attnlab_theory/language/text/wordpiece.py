@@ -43,7 +43,7 @@ class WordPiece(Subwords):
             numbers[token] = number
         for mark in cls.marks:
             if mark not in numbers:
-                raise ValueError(f"{path} lacks the mark {mark}: it is no vocabulary of BERT's")
+                raise ValueError(f"{path} lacks the mark {mark}: it is not a vocabulary of BERT's")
         tokenizers = package()
         tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(numbers, unk_token=cls.marks.unk))
         tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lower)

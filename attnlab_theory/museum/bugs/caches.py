@@ -91,8 +91,8 @@ def _longer_causal(q, k, v, *, scale):
 
 RESCALING = Bug(
     name="rescaling-forgotten",
-    story="Attention tile by tile: each tile subtracts its own maximum, and the sums are added as if it had been "
-    "the same one. With one tile, or small scores, all is well.",
+    story="Attention tile by tile: each tile subtracts its own maximum, and the sums are added as if all tiles "
+    "had the same maximum. With one tile, or small scores, all is well.",
     where="folklore; the rule that is broken: Milakov and Gimelshein 2018, https://arxiv.org/abs/1805.02867",
     code=(forgets_to_rescale,),
     checks=(

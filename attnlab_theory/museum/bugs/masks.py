@@ -122,8 +122,8 @@ def hides_the_future_with_a_number(case):
 
 FINITE = Bug(
     name="mask-of-ten-thousand",
-    story="Hidden scores are lowered by 10,000 instead of to minus infinity. Ordinary inputs never tell; a large "
-    "score wins all the same.",
+    story="Hidden scores are lowered by 10,000 instead of to minus infinity. Ordinary inputs never show it; a "
+    "large score still wins.",
     where="https://github.com/huggingface/transformers/issues/10484",
     code=(hides_with_a_number,),
     checks=(

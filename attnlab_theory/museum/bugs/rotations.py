@@ -121,7 +121,7 @@ def waves_in_bfloat16(positions, width, *, base=10000.0):
 BFLOAT16 = Bug(
     name="positions-in-bfloat16",
     story="Positions are cast with the model to bfloat16, which cannot count beyond 256: tokens share positions, "
-    "more of them the later they come. Each rotation is a rotation still.",
+    "more of them the later they come. Each rotation is still a rotation.",
     where="https://github.com/huggingface/transformers/pull/29285",
     code=(positions_in_bfloat16,),
     checks=(

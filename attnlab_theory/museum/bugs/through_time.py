@@ -62,7 +62,7 @@ STOPS = Bug(
 SLOPE = Bug(
     name="slope-of-another-activation",
     story="The same homework makes its states with the sigmoid. Its gradient takes the slope of tanh, 1 - h^2, "
-    "in the place of h(1 - h). Every slope has the right sign, so that the loss still falls. The gradient is too "
+    "instead of h(1 - h). Every slope has the right sign, so that the loss still falls. The gradient is too "
     "long, and each state has its own factor.",
     where=_HOMEWORK,
     code=(slope_of_tanh,),

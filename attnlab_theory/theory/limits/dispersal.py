@@ -10,7 +10,7 @@ from attnlab_theory.theory.limits.hopfield import mean_interference
 def largest_weight(n: int, peak: float) -> float:
     """The most that one of n keys can weigh when no score exceeds `peak` in size: e^2M / (e^2M + n - 1).
 
-    Reached by one score of M among n - 1 of -M.
+    It is reached by one score of M among n - 1 of -M.
 
     Source: docs/mathematics/limits.md#bounded-scores-disperse; Velickovic et al. 2024, lemma 2.1.
     """

@@ -93,7 +93,7 @@ def test_what_is_left_out_is_told(capsys, monkeypatch, tmp_path):
     ("told", "about", "real"),
     [
         ("both hold the model scratch of seed 0", {}, REAL),
-        ("runs of another preset cannot be joined: tiny in", {"preset": "homework"}, REAL),
+        ("runs that differ in their preset cannot be joined: tiny in", {"preset": "homework"}, REAL),
         ("have other test sentences", {}, REAL[:2]),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_model_of_another_lab_or_size_is_refused(tmp_path):
 
     save_model(tmp_path / "words", stirred(), TEXT, {})
     assert isinstance(read_model(tmp_path / "words", width=12).model, GPT)
-    with pytest.raises(ValueError, match="holds a model with width 12, not 99; leave the option away"):
+    with pytest.raises(ValueError, match="holds a model with width 12, not 99; leave the option out"):
         read_model(tmp_path / "words", width=99)
     characters = Characters("□⁇" + "abcdefgh"[: CONFIG.vocabulary - 2])
     save_model(tmp_path / "characters", stirred(), characters, {})

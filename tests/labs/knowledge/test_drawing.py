@@ -39,7 +39,7 @@ def test_a_folder_with_nothing_but_estimates_has_figures_of_them(capsys, folder)
     [
         ("estimates.json", None, "holds no estimates.json: name a folder"),
         ("estimates.json", "[{}]", "estimates.json"),
-        ("attention.json", "no JSON", "attention.json is no JSON"),
+        ("attention.json", "no JSON", "attention.json is not JSON"),
         ("curves.json", "[{}]", "a learning curve needs rows with 'loss'"),
     ],
 )

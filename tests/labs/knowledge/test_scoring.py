@@ -59,7 +59,7 @@ def test_gains_are_over_the_first_file(capsys):
         ["A", "1", "25.0", "%", "0.6", "to", "80.6"],
         ["B", "3", "75.0", "%", "19.4", "to", "99.4", "+50.0", *out.splitlines()[4].split()[8:11], "0.5"],
     ]
-    assert "Gains are over A" in out
+    assert "A gain is over A" in out
     alone = run(capsys, "dev.tsv", "one.predictions")[1]
     assert "gained" not in alone
     assert "McNemar" not in alone

@@ -71,7 +71,7 @@ def test_a_test_without_labels_is_labelled_and_not_scored(capsys, folder, tmp_pa
     (tmp_path / "copy").write_bytes((folder / "model").read_bytes())
     code, _, err = run(capsys, "evaluate", folder / "model", tmp_path / "copy", "--test", test)
     assert (code, err.count("\n")) == (2, 1)
-    assert "hidden has no labels to count by: name one model, whose answers are written" in err
+    assert "hidden has no labels to compare with: name one model, and its answers are written" in err
 
 
 def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):

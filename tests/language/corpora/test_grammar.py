@@ -136,8 +136,8 @@ def test_captions_are_written_in_lower_case_and_the_verb_agrees_with_who_does_it
         ("S -> 0: a | 1: b", "line 1 of the grammar: a choice is weight: words"),
         ("S -> nan: a", "weight above 0"),
         ("S -> a", "a choice is weight: words"),
-        ("s -> 1: a", "is no rule"),
-        ("S: a", "is no rule"),
+        ("s -> 1: a", "is not a rule"),
+        ("S: a", "is not a rule"),
     ],
 )
 def test_what_is_ambiguous_endless_or_misspelt_is_refused_in_one_line(text, said):

@@ -126,11 +126,11 @@ def test_a_text_may_be_read_as_if_behind_a_space(permuted, roberta):
 @pytest.mark.parametrize(
     ("vocabulary", "merges", "message"),
     [
-        ("{", "", "vocab.json is no JSON"),
+        ("{", "", "vocab.json is not JSON"),
         ("[1]", "", "vocab.json must hold the number of every token"),
         ('{"a": 0}', "", "vocab.json lacks the mark <pad>"),
-        (None, "#version: 0.2\na b c\n", "merges.txt: line 2 is no pair of tokens that is a token: 'a b c'"),
-        (None, "a b\nb c\n", "merges.txt: line 2 is no pair of tokens"),
+        (None, "#version: 0.2\na b c\n", "merges.txt: line 2 is not a pair of tokens that is a token: 'a b c'"),
+        (None, "a b\nb c\n", "merges.txt: line 2 is not a pair of tokens"),
     ],
 )
 def test_other_tables_are_refused(tmp_path, vocabulary, merges, message):

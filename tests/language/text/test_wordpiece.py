@@ -130,7 +130,7 @@ def test_files_that_are_not_whole_are_refused(tmp_path, text):
         path.write_text(part)
         refused(path, "tokenizers cannot read this table")
     path.write_bytes(b"\xff\xfe" + text.table.encode())
-    refused(path, "is no UTF-8: byte 0xff at 0")
+    refused(path, "is not UTF-8: byte 0xff at 0")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ QUESTION = "What do the heads of a trained model do, and what can they do withou
 class Heads(WithJson):
     """Measure the heads of a trained model: what they do, how their keys vary, what they can do without.
 
-    Half of the sentences say what the keys of each frequent word are like. The other half judge that. Without TEXT,
+    Half of the sentences say what the keys of each frequent word are like. The other half test that. Without TEXT,
     sentences are reviews drawn from the embedded grammar: those that the review lab tests with.
     """
 
@@ -36,7 +36,7 @@ class Heads(WithJson):
     text: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TEXT]")] = None
     """File of sentences, one a line."""
     arms: Annotated[tuple[PartName, ...], tyro.conf.arg(aliases=["--parts"])] = ("premises",)
-    """What is asked.
+    """What is measured.
     premises: what heads do, and which weights theory predicts.
     collapse: whether tokens become alike by depth.
     approximations: what each head loses to random features, sketches and sparse masks.

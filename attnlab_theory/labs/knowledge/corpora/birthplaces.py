@@ -52,7 +52,7 @@ class Questions:
         return len(self.texts)
 
     def split(self, size: int, *, seed: int) -> tuple["Questions", "Questions"]:
-        """All questions but `size` of them, and those, which are drawn at random. Both keep the order of the file.
+        """The questions to learn, and `size` random ones that are held back. Both keep the order of the file.
 
         If a question that is held back occurs again in the file, the second one is in neither part. So nothing
         that is held back is learned.
