@@ -149,15 +149,15 @@ class Conform:
 
     def _declared(self) -> dict[str, Any]:
         """What the options say about the target."""
-        from attnlab_theory.conform.attention.conventions import SCALES
+        from attnlab_theory.conform.scales import NAMES
 
-        if self.scale is not None and self.scale not in SCALES:
+        if self.scale is not None and self.scale not in NAMES:
             try:
                 good = 0 < float(self.scale) < 1e6
             except ValueError:
                 good = False
             if not good:
-                raise ValueError(f"--scale is {', '.join(SCALES)} or a positive number, not {self.scale!r:.40}")
+                raise ValueError(f"--scale is {', '.join(NAMES)} or a positive number, not {self.scale!r:.40}")
         if self.window is not None and self.window < 1:
             raise ValueError(f"--window is at least 1, not {self.window}")
         if self.softcap is not None and not self.softcap > 0:

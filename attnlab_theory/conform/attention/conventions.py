@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.cases import Arrays, Case
 from attnlab_theory.conform.attention.layouts import laid_out, weights_layout
 from attnlab_theory.conform.attention.reference import Problem, shared
@@ -36,9 +37,6 @@ AT_REST: Mapping[str, Any] = {
 MASKS = ("bool-keep", "bool-drop", "additive")
 """What a mask means: True keeps, True drops, or numbers that are added."""
 
-SCALES = ("rsqrt", "one", "inverse")
-"""1/sqrt(width), 1, or 1/width."""
-
 WINDOWS = ("w keys back, itself included", "w keys back and itself", "w keys to either side", "w/2 to either side")
 """What a window of w lets a query see."""
 
@@ -62,7 +60,7 @@ class Conventions:
     alignment: str = "end"
     """How a causal mask is aligned: `end`, `start`, or `square` if more keys than queries are refused."""
     scale: str = "rsqrt"
-    """One of `SCALES`, or a number."""
+    """One of `scales.NAMES`, or a number."""
     interleaved: bool = False
     """Whether head h reads the keys h % groups."""
     window: str = ""
@@ -81,14 +79,7 @@ class Conventions:
         """The scale of the scores."""
         if case.scale is not None:
             return case.scale
-        match self.scale:
-            case "rsqrt":
-                return case.width**-0.5
-            case "one":
-                return 1.0
-            case "inverse":
-                return 1 / case.width
-        return float(self.scale)
+        return scales.factor(self.scale, case.width)
 
     def is_causal(self, case: Case) -> bool:
         """Whether a call hides the future."""

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Case, arrays
-from attnlab_theory.conform.attention.conventions import AT_REST, MASKS, SCALES, WINDOWS, Conventions, roles, within
+from attnlab_theory.conform.attention.conventions import AT_REST, MASKS, WINDOWS, Conventions, roles, within
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.padding import padded
 from attnlab_theory.conform.attention.probe import Seen, probed
@@ -262,7 +263,7 @@ def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
         answer = ask(caller, way, case)
         if answer.trouble:
             return profile
-        for scale in SCALES:
+        for scale in scales.NAMES:
             right = attend(dataclasses.replace(way, scale=scale).problem(arrays(case), case)).output
             with np.errstate(invalid="ignore"):
                 error = float(np.nanmax(np.abs(right - answer.output)))
@@ -270,8 +271,7 @@ def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     best = min(errors, key=lambda scale: errors[scale])
     if best != "rsqrt" and errors[best] < 1e-4:
         way = dataclasses.replace(way, scale=best)
-    words = {"rsqrt": "1/sqrt(width)", "one": "1", "inverse": "1/width"}
-    return Profile(way, [*lines, ("scale", words[way.scale])], profile.failures)
+    return Profile(way, [*lines, ("scale", scales.WORDS[way.scale])], profile.failures)
 
 
 def _sizes(case: Case, layout: str) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.asking import (
     ADAPTER,
     SEEDS,
@@ -81,7 +82,7 @@ class Approximation:
 
     def factor(self, width: int) -> float:
         """The scale of the scores."""
-        return {"rsqrt": width**-0.5, "one": 1.0}.get(self.scale) or float(self.scale)
+        return scales.factor(self.scale, width)
 
     def spread(self, given: tuple[np.ndarray, ...], count: int | None) -> float:
         """The largest relative standard deviation of a normaliser by independent features; 0.5 if it is not known.
@@ -98,7 +99,7 @@ class Approximation:
 
     def lines(self) -> list[tuple[str, str]]:
         """How it is called, in words."""
-        scale = {"rsqrt": "1/sqrt(width)", "one": "1"}.get(self.scale, self.scale)
+        scale = scales.WORDS.get(self.scale, self.scale)
         hides = "always" if self.causal else f"by {self.names['causal']}" if "causal" in self.names else "no"
         return [
             ("scale", scale),

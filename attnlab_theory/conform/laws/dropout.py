@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.laws import snippets
 from attnlab_theory.conform.laws.drawing import drawing_of
 from attnlab_theory.conform.laws.drops import LAWS, Dropping
@@ -22,7 +23,7 @@ class DropoutSuite(Suite):
         """Find out how it is called."""
         drawing = drawing_of(self.caller, self.declared)
         self.dropping = Dropping(drawing)
-        scale = {"rsqrt": "1/sqrt(width)", "one": "1"}.get(drawing.way.scale, drawing.way.scale)
+        scale = scales.WORDS.get(drawing.way.scale, drawing.way.scale)
         used = [f"{name} ({role})" for role, name in drawing.names.items()]
         self.profile = [
             ("framework", drawing.asker.framework),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.laws import approximations, estimates, snippets
 from attnlab_theory.conform.laws.attending import approximation_of
 from attnlab_theory.conform.laws.estimates import Features
@@ -33,7 +34,7 @@ class FeatureSuite(Suite):
         else:
             drawing = mapping_of(self.caller, self.declared)
             self.features, self.asker, dice = Features(drawing), drawing.asker, drawing.dice
-            scale = {"one": "1", "rsqrt": "1/sqrt(width)"}.get(drawing.scale, drawing.scale)
+            scale = scales.WORDS.get(drawing.scale, drawing.scale)
             formula = {"softmax": "exp(scale q.k)", "gaussian": "exp(-scale |q - k|^2 / 2)"}[drawing.kernel]
             made = [
                 ("judged as", "features of rows"),

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from attnlab_theory.conform import scales
+
 KERNELS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "softmax": lambda q, k: np.exp((q * k).sum(-1)),
     "gaussian": lambda q, k: np.exp(-((q - k) ** 2).sum(-1) / 2),
@@ -27,8 +29,7 @@ SCALES = ("one", "rsqrt")
 
 def scaled(x: np.ndarray, scale: str) -> np.ndarray:
     """Rows whose products have the scale."""
-    factor = {"one": 1.0, "rsqrt": x.shape[-1] ** -0.5}.get(scale) or float(scale)
-    return x * factor**0.5
+    return x * scales.factor(scale, x.shape[-1]) ** 0.5
 
 
 def variance(kernel: str, family: str, q: np.ndarray, k: np.ndarray, count: int) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Snippets that show a law broken: at most 15 lines that need the target and numpy."""
 
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.layouts import LAYOUTS
 from attnlab_theory.conform.callers import Place
@@ -66,7 +67,7 @@ def of_features(place: Place, drawing: FeatureDraw) -> list[str]:
     query = [f", {names['query']}={flag}" if "query" in names else "" for flag in (True, False)]
     one, other = (LAYOUTS[layout].format(x=f"{x}[None, None]") for x in "qk")
     calls = [f"{place.names}({x}{fixed}{flag})" for x, flag in zip((one, other), query, strict=True)]
-    scale = {"one": 1.0, "rsqrt": width**-0.5}.get(drawing.scale) or float(drawing.scale)
+    scale = scales.factor(drawing.scale, width)
     right = {"softmax": "{s} * (q * k).sum(-1)", "gaussian": "-{s} * ((q - k) ** 2).sum(-1) / 2"}[drawing.kernel]
     return [
         *_begun(place),

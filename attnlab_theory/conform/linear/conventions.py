@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.layouts import has_batch
 from attnlab_theory.conform.linear.cases import Case
 from attnlab_theory.conform.linear.reference import Problem
@@ -33,7 +34,7 @@ class Conventions:
     """A key of `reference.FEATURES`."""
     normaliser: bool = True
     scale: str = "one"
-    """One of `SCALES`, or a number."""
+    """A name of `scales`, or a number."""
     eps: float = 0.0
     clamped: bool = False
     least: float = 0.0
@@ -52,12 +53,7 @@ class Conventions:
 
     def factor(self, width: int) -> float:
         """The scale of queries of a width."""
-        match self.scale:
-            case "one":
-                return 1.0
-            case "rsqrt":
-                return width**-0.5
-        return float(self.scale)
+        return scales.factor(self.scale, width)
 
     def is_causal(self, case: Case) -> bool:
         """Whether a call hides the future."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.asking import ADAPTER, Answer, Asker, named, parameters_of, refuse_unknown, shapes
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.linear.cases import Case, arrays
@@ -70,7 +71,7 @@ def guessed(caller: Caller, declared: Mapping[str, Any]) -> tuple[Asker, Profile
         ("layout", " ".join(way.layout)),
         ("features", f"{way.features}: {how.formula}, {how.source}{mark}"),
         ("normaliser", "yes" if way.normaliser else "no"),
-        ("scale of queries", {"one": "1", "rsqrt": "1/sqrt(width)"}.get(way.scale, way.scale)),
+        ("scale of queries", scales.WORDS.get(way.scale, way.scale)),
     ]
     if way.floor:
         lines.append(("added to features", f"{way.floor:g}"))

@@ -1,0 +1,24 @@
+"""The scale of a product of queries and keys, by its name or as a number."""
+
+NAMES = ("rsqrt", "one", "inverse")
+"""1/sqrt(width), 1, or 1/width."""
+
+WORDS = {"rsqrt": "1/sqrt(width)", "one": "1", "inverse": "1/width"}
+"""The same, as a profile says it."""
+
+
+def factor(scale: str, width: int) -> float:
+    """The scale at a width.
+
+    Args:
+        scale: one of `NAMES`, or a number.
+        width: of queries and keys.
+    """
+    match scale:
+        case "rsqrt":
+            return width**-0.5
+        case "one":
+            return 1.0
+        case "inverse":
+            return 1 / width
+    return float(scale)
