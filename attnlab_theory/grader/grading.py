@@ -43,7 +43,7 @@ def check_answer(
 ) -> Judgement:
     """Judge FILE.py::FUNCTION against the contract of a question.
 
-    The cases are the same on every run. Everything is computed in float64, whatever jax's own setting: at a query
+    The cases are the same on every run. Everything is computed in float64, whatever jax's own setting. At a query
     of length 1e5 float32 cannot tell a right answer from a wrong one.
 
     After half of the time no new case is begun, so that there is time to catch an endless loop. If some cases have

@@ -41,10 +41,10 @@ class VarianceCheck:
 def variance_check(draws: np.ndarray, assumed: float) -> VarianceCheck:
     """Compare the variance of independent draws of one law with the largest that is assumed.
 
-    A pair of draws has (x - x')^2 / 2, whose expectation is the variance. Whoever bets on these numbers being
-    larger than `assumed` multiplies his money a million times with probability at most 1e-6 if they are not.
-    Halving a right variance is noticed after about 50 pairs of normal draws, and after about three kurtoses of
-    draws where the tails are heavy.
+    A pair of draws has (x - x')^2 / 2, whose expectation is the variance. A gambler bets that these numbers exceed
+    `assumed` on average. If they do not, his money grows a million times with probability at most 1e-6. A variance
+    that is halved by mistake is noticed after about 50 pairs of normal draws. With heavy tails it takes about three
+    times as many draws as their kurtosis.
 
     Args:
         draws: a row of finite float64 numbers.

@@ -99,9 +99,10 @@ def auroc(higher: np.ndarray, lower: np.ndarray) -> float:
 def auroc_interval(higher: np.ndarray, lower: np.ndarray, error_rate: float) -> Interval:
     """An interval for P(a higher exceeds a lower), ties counted half, for any two laws at any sample size.
 
-    With n the size of the smaller sample, AUROC is an average of means of n independent numbers in [0, 1], over all
-    ways to pair the samples. So every exponential moment is at most that of a mean of n coins (Jensen), and {p: n
-    KL(AUROC, p) <= ln(2 / error_rate)} covers. It is wider than DeLong's interval, which fails for small samples.
+    Let n be the size of the smaller sample. AUROC is an average over all ways to pair the samples. Each term is a
+    mean of n independent numbers in [0, 1]. So every exponential moment is at most that of a mean of n coins
+    (Jensen), and {p: n KL(AUROC, p) <= ln(2 / error_rate)} covers. It is wider than DeLong's interval, which fails
+    for small samples.
 
     Args:
         higher: one row, supposed to be larger.
@@ -163,8 +164,9 @@ def permutation_test(
 ) -> Shuffled:
     """Whether a statistic of labels is higher than when they are shuffled.
 
-    The orders are those of `scipy.stats.permutation_test`. That one is not called, because it counts an order whose
-    statistic is NaN as a low one, and lists all orders of few labels, which are not independent draws.
+    The orders are those of `scipy.stats.permutation_test`. That one is not called, for two reasons. It counts an
+    order whose statistic is NaN as a low one. And it lists all orders of few labels, which are not independent
+    draws.
 
     Args:
         statistic: from labels [... n] to one number [...] for each row.

@@ -61,10 +61,10 @@ class NotOneNumber(ValueError):
 class Blocks:
     """Compiled draws in blocks: `(key, index, points) -> draws`.
 
-    Every chunk folds its own number into the key, so block i of a stream is the same numbers whatever
-    was drawn before and however many devices share the work. All points (a pytree with a leading axis)
-    see the same random keys: points that differ in beta share their sampled keys. Another number of points
-    is another program, which sees the same keys but may round differently.
+    Every chunk folds its own number into the key. So block i of a stream has the same numbers, whatever was drawn
+    before and however many devices share the work. All points (a pytree with a leading axis) see the same random
+    keys: points that differ in beta share their sampled keys. Another number of points is another program, which
+    sees the same keys but may round differently.
 
     Args:
         draw: one draw at one point; jax-traceable.

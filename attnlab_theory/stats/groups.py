@@ -111,10 +111,10 @@ def bands(
 ) -> Bands:
     """Simultaneous intervals for numbers that are smooth functions of sums over groups.
 
-    The spread of each number is the jackknife's. Groups are then drawn again with replacement, and the intervals
-    are as many standard errors wide as the largest |t| of the family reaches with probability `error_rate` (max-t).
-    A number that no group moves says nothing of its spread: its interval is all of `within`. So is that of NaN, and
-    an infinity is taken for NaN: a quotient whose denominator vanished.
+    The spread of each number is the jackknife's. Groups are then drawn again with replacement. The largest |t| of
+    the family exceeds some number with probability `error_rate`. Each interval reaches that many standard errors to
+    either side (max-t). A number that no group moves says nothing of its spread: its interval is all of `within`.
+    So is that of NaN, and an infinity is taken for NaN: a quotient whose denominator vanished.
 
     Args:
         replicates: the numbers from all groups, then without each group, as `with_each_left_out` orders them.

@@ -74,7 +74,7 @@ def like_the_nearest(answers: Answers, error_rate: float, *, shuffles: int = 9_9
     """`p of nearest name`: do names never seen get the place of the known person with the most similar name?
 
     It is a permutation test for each arm and seed. `agreement` is the share of answers that are the place of the
-    nearest name by edit distance; several equally near names count in parts. `by_chance` is its mean when the
+    nearest name by edit distance. Several equally near names count in parts. `by_chance` is its mean when the
     answers are shuffled. Known persons are those about whom this model has read.
     """
     found = []

@@ -40,8 +40,8 @@ def best_of(validation: Trials, n: int) -> float:
 def optimism(validation: Trials, test: Trials, n: int) -> float:
     """How much the winner's validation accuracy exceeds its test accuracy because it won.
 
-    It is a difference of two means of validation minus test accuracy: of the winner over all subsets of n trials,
-    minus of all trials. The second term is the difference in difficulty of the two sets.
+    Take each trial's validation minus test accuracy. The optimism is the mean of the winners of all subsets of n
+    trials, minus the mean of all trials. The second term is the difference in difficulty of the two sets.
 
     Args:
         validation, test: accuracies of the same trials.

@@ -10,8 +10,8 @@ from attnlab_theory import inputs
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8, with every line end read as a newline.
 
-    A line ends as on any system: with a newline, with carriage returns before it, or, in a file without newlines,
-    with a carriage return. A carriage return inside a line, which somebody's program left there, is a space.
+    A line ends with a newline, which carriage returns may precede. In a file without newlines it ends with a
+    carriage return. A carriage return inside a line, which somebody's program left there, is a space.
 
     Raises:
         ValueError: if the file is missing, a folder, empty, or not UTF-8 (naming the line).

@@ -258,7 +258,7 @@ def approximated(
         approximation: of every head.
         gauge: of each head, [layers h ...].
         key: a PRNG key for the random parts, one for each row in each layer. They are drawn one layer after the
-            other: with the orthogonal factors of all layers in one program, jaxlib 0.10 waits for itself on two
+            other. If one program has the orthogonal factors of all layers, jaxlib 0.10 waits for itself on two
             cores.
         rows: of a batch.
     """
