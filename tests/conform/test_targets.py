@@ -253,3 +253,18 @@ def test_a_template_is_python_of_about_ten_lines(capsys, framework):
 def test_a_module_is_found_from_the_folder_one_is_in(capsys, at, monkeypatch):
     monkeypatch.chdir(at)
     assert main(["conform", "targets:right", "--as", "softmax"]) == 0
+
+
+def test_a_scale_of_one_over_the_width_is_known_to_every_kind_that_has_scores(capsys, tmp_path):
+    (tmp_path / "scaled.py").write_text("""
+import numpy as np
+
+
+def linear(q, k, v):
+    weights = np.exp(q / q.shape[-1]) @ np.swapaxes(np.exp(k), -1, -2)
+    return weights @ v / weights.sum(-1, keepdims=True)
+""")
+    command = ["conform", f"{tmp_path}/scaled.py::linear", "--as", "linear", "--features", "exp"]
+    assert main([*command, "--scale", "inverse"]) == 0
+    assert "1/width" in capsys.readouterr().out
+    assert main([*command, "--scale", "one"]) == 1
