@@ -52,7 +52,7 @@ COMMANDS = {
         "cli.leaks", "Leaks", "Find the outputs of your function that change when future inputs change."
     ),
     "conform": Entry(
-        "cli.conform", "Conform", "Judge anybody's attention by what it promises: numpy or jax (torch is untried)."
+        "cli.conform", "Conform", "Judge anybody's attention by what it promises: numpy, torch or jax."
     ),
     "estimators": Entry(
         "cli.estimators",

@@ -7,6 +7,7 @@ that no query may see, so that others in their place change nothing.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 

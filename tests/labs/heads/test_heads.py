@@ -90,7 +90,7 @@ def test_the_weights_of_a_gpts_traces_are_its_own(positions):
 
 def test_scores_that_are_no_inner_products_are_refused():
     for changes in ({"positions": Alibi()}, {"mixer": Additive()}):
-        with pytest.raises(ValueError, match="no inner products"):
+        with pytest.raises(ValueError, match="not inner products"):
             gpt.reading(model(**changes), TEXT, ["a cat"])
 
 

@@ -34,7 +34,7 @@ def test_what_no_model_can_answer_is_refused(unchecked_shapes, fields, said):
 
 
 def test_json_that_is_no_answer_is_refused_in_a_line():
-    with pytest.raises(ValueError, match=r"\{'name': 'Bada'\} is no answer"):
+    with pytest.raises(ValueError, match=r"\{'name': 'Bada'\} is not an answer"):
         Answered.from_json({"name": "Bada"})
 
 
