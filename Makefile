@@ -17,13 +17,14 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 	ATTNLAB_X64=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attention tests/construct
 
-# The tests that need torch, which `make test` names and skips where it is not installed. CI runs them.
+# The tests that need torch or onnx, which `make test` names and skips where they are not installed. CI runs them.
 torch: export PYTHONDONTWRITEBYTECODE =
 torch: export OPENBLAS_NUM_THREADS = 1
 torch: export OMP_NUM_THREADS = 1
 torch: $(VENV)/.torch
 	$(BIN)/python -c "import torch; print('torch', torch.__version__)"
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m torch
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/attention/test_onnx_vectors.py tests/conform/vectors
 
 # Where the time of the tests goes: tests/slowest.md.
 slowest: $(VENV)/.test
@@ -74,7 +75,7 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.torch: $(VENV)/.test
-	$(INSTALL) torch
+	$(INSTALL) torch onnx
 	@touch $@
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml constraints.txt
