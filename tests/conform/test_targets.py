@@ -64,6 +64,15 @@ def one_argument(x):
     return x
 
 
+def by_name(*, query, key, value):
+    return right(query, key, value)
+
+
+def hangs(q, k, v):
+    while True:
+        pass
+
+
 def needs_dropout(q, k, v, dropout):
     return right(q, k, v)
 
@@ -162,6 +171,10 @@ def test_a_function_of_one_head_is_judged_in_its_own_layout(capsys, at):
         ("targets.py::a_dictionary", "gave a dict, and no array"),
         ("targets.py::one_argument", "it takes x, but is called as f(q, k, v)"),
         ("targets.py::needs_dropout", "it must be given dropout, which no convention knows"),
+        (
+            "targets.py::by_name",
+            "it takes nothing and, by name only, query, key, value, but is called",
+        ),
         ("targets.py::absent", "there is no absent in it"),
         ("targets.py::NUMBER", "is of type int, and cannot be called"),
         ("unreadable.py::f", "cannot be loaded: SyntaxError"),
@@ -268,3 +281,8 @@ def linear(q, k, v):
     assert main([*command, "--scale", "inverse"]) == 0
     assert "1/width" in capsys.readouterr().out
     assert main([*command, "--scale", "one"]) == 1
+
+
+def test_trials_end_when_two_have_hung(capsys, at):
+    assert main(["conform", f"{at}/targets.py::hangs", "--as", "softmax", "--call-seconds", "0.3"]) == 2
+    assert "2 trial calls hung. layout bthd, q [2, 4, 3, 4]: took longer than 0.3 s" in capsys.readouterr().err

@@ -167,6 +167,10 @@ def within(meaning: str, width: int, queries: int, keys: int, shift: int) -> np.
     raise ValueError(f"unknown window {meaning!r}")
 
 
+def _by_name_only(parameters: Sequence[Sequence[Any]]) -> list[str]:
+    return [each[0] for each in parameters if each[1] == "KEYWORD_ONLY"]
+
+
 def roles(parameters: Sequence[Sequence[Any]] | None) -> dict[str, str]:
     """The parameters whose names say what they are for, by role.
 
@@ -181,8 +185,9 @@ def roles(parameters: Sequence[Sequence[Any]] | None) -> dict[str, str]:
     places = [each for each in parameters if each[1] in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
     spreads = any(each[1] == "VAR_POSITIONAL" for each in parameters)
     if len(places) < 3 and not spreads:
+        by_name = f" and, by name only, {', '.join(named)}" if (named := _by_name_only(parameters)) else ""
         raise ValueError(
-            f"it takes {', '.join(each[0] for each in places) or 'nothing'}, but is called as f(q, k, v); "
+            f"it takes {', '.join(each[0] for each in places) or 'nothing'}{by_name}, but is called as f(q, k, v); "
             "write an adapter: attnlab conform --template numpy"
         )
     found, unknown = {}, []

@@ -22,6 +22,9 @@ from attnlab_theory.conform.kinds import Kind
 OF_HEADS = ("bhtd", "bthd", "htd", "thd")
 OF_ANY = ("bhtd", "bthd", "btd", "td")
 
+MOST_HUNG = 2
+"""After so many trial calls that take too long no other layout is tried."""
+
 TRIALS = ((4, 6), (5, 5))
 """Queries and keys of a trial call. Other numbers than those of heads, so that no layout fits by chance."""
 
@@ -75,9 +78,12 @@ def _laid_out(
     frameworks = (declared["framework"],) if "framework" in declared else tuple(frameworks)
     layouts = (declared["layout"],) if "layout" in declared else OF_HEADS if kind.heads else OF_ANY
     by_shape: Conventions | None = None
+    hung = 0
     for framework in frameworks:
         for same, (queries, keys) in itertools.product((False, True), TRIALS):
             for layout in layouts:
+                if hung >= MOST_HUNG:
+                    raise ValueError(f"{caller.name}: {hung} trial calls hung. {said[-1]}")
                 trial = dataclasses.replace(way, framework=framework, layout=layout, same_width=same)
                 case = fitted(
                     Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
@@ -90,6 +96,7 @@ def _laid_out(
                     by_shape = by_shape or trial
                 else:
                     said.append(f"layout {layout}, q {_sizes(case, layout)}: {seen.trouble}")
+                    hung += "took longer than" in seen.trouble
     if by_shape is not None:
         profile.failures.append(
             ("visibility", "with q = k = 0 a row is not the mean of the values of its own head, in any layout")
