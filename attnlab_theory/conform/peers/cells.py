@@ -87,7 +87,8 @@ def results(folder: Path, entries: Sequence[Entry]) -> list[Result]:
     """
     known = {entry.name: entry for entry in entries}
     newest: dict[str, Result] = {}
-    for path in sorted(folder.glob("*.json")):
+    # LIBRARY.WORD-VERSION.json: the calibration of `conform` lies in the same folder.
+    for path in sorted(folder.glob("*.*-*.json")):
         try:
             told = json.loads(path.read_text("utf-8"))
             name, version = told["entry"], told["version"]
