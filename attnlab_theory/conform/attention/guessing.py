@@ -178,7 +178,7 @@ def _alignment(caller: Caller, kind: Kind, way: Conventions, profile: Profile) -
     profile.failures.append(
         (
             "visibility",
-            f"3 queries and 5 keys agree neither in their first nor in their last: {sees}",
+            f"3 queries see neither 1, 2, 3 nor 3, 4, 5 of 5 keys: {sees}",
         )
     )
     return "square"

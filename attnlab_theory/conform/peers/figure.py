@@ -31,11 +31,14 @@ def draw(found: Sequence[Result], paths_to: Sequence[Path]) -> None:
 
 def _drawn(found: Sequence[Result]) -> "Figure":
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.patches import Rectangle
 
     kinds = columns(found)
     names = [*kinds, "paths"]
-    figure = Figure(figsize=(4.4 + 0.9 * len(names), 1.2 + ROW * len(found)), layout="constrained")
+    figure = Figure(
+        figsize=(4.4 + 0.9 * len(names), 1.2 + ROW * len(found)), layout=ConstrainedLayoutEngine(w_pad=0.15)
+    )
     axes = figure.subplots()
     count = 0
     for i, result in enumerate(found):
@@ -53,7 +56,7 @@ def _drawn(found: Sequence[Result]) -> "Figure":
                 j, i, text, ha="center", va="center", fontsize=7.5, color="white" if words == "fails" else "black"
             )
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(found) - 0.5, -0.5))
-    axes.set_xticks(range(len(names)), names, fontsize=8, rotation=20, ha="left")
+    axes.set_xticks(range(len(names)), [name.replace("-", "-\n") for name in names], fontsize=8)
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(found)), [result.entry.called for result in found], fontsize=8)
     axes.tick_params(length=0)
