@@ -174,6 +174,7 @@ def test_who_answers_no_trial_call_fails_by_name(folder, tmp_path):
     (row,) = cells.cell_of(result, "softmax").failing
     assert row["name"] == "called"
     assert "ValueError: of no use" in row["line"]
+    assert "--layout" not in row["line"]
 
 
 def test_who_ends_the_process_is_started_again_and_who_hangs_is_ended(folder, monkeypatch):
@@ -204,6 +205,44 @@ def test_paths_through_one_object_must_agree():
     assert row["line"].startswith("NaN, and zeros by the path of")
     with pytest.raises(ValueError, match="as paths fails 'blind rows', and no snippet"):
         cells.reds([zeros, nan])
+
+
+def test_paths_that_differ_as_documented_are_a_convention():
+    def result(line, **more):
+        told = {"identities": [{"name": "blind rows", "verdict": "convention", "line": line, "tolerances": None}]}
+        one = Entry(name=line, called=line, library="l", environment="e", kinds={"softmax": "f"}, **more)
+        return cells.Result(one, {"kinds": {"softmax": told}, "paths": {}, "library": "l", "version": "1"})
+
+    both = [result("zeros"), result("NaN", same_as="zeros", documented={"paths/blind rows": "its manual"})]
+    cell = cells.paths_of(both[1], both)
+    assert (cell.word, cell.documented[0][1], cells.agreement(cell)) == ("convention", "its manual", "convention")
+    assert cells.reds(both) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "text"),
+    [
+        ("causal", ["plain"], "holds, no mask"),
+        ("causal", ["plain", "blind rows"], "holds"),
+        ("softmax", ["plain"], "holds"),
+    ],
+)
+def test_who_hides_something_and_was_asked_without_a_mask_is_marked(kind, rows, text):
+    one = Entry(name="l.one", called="one", library="l", environment="e", kinds={kind: "f"})
+    told = {"identities": [{"name": name, "verdict": "holds", "line": "", "tolerances": None} for name in rows]}
+    assert cells.verdict_of(one, kind, told).text == text
+
+
+def test_the_page_says_what_is_fair_to_know_of_a_cell(judged):
+    both, out, _ = judged
+    told = [
+        dataclasses.replace(both[0], notes={"softmax": "its bias is ours"}),
+        dataclasses.replace(both[1], remarks={"softmax/*": "It is right for short queries."}),
+    ]
+    written = page.page(cells.results(out, told))
+    assert "| own right | softmax | its bias is ours |" in written
+    assert "| holds* |" in written
+    assert "\n\nIt is right for short queries.\n\n```python" in written
 
 
 def test_the_newest_version_is_shown(judged, tmp_path):
@@ -246,8 +285,9 @@ def test_the_catalogue_names_what_is_there():
             if isinstance(x, ast.FunctionDef | ast.ClassDef)
         ]
         assert {*each.kinds.values()} <= {*functions} or "__getattr__" in functions
-        for table in (each.documented, each.threads, each.snippets):
+        for table in (each.documented, each.threads, each.remarks, each.snippets):
             assert {key.partition("/")[0] for key in table} <= {*each.kinds, "*", "paths"}
+        assert {*each.notes} <= {*cells.COLUMNS}
         assert each.same_as in ("", *(other.name for other in ENTRIES))
     named = {file for each in ENTRIES for file in each.snippets.values()}
     assert named == {path.name for path in (HERE / "snippets").glob("*.py")}
