@@ -241,7 +241,7 @@ class Conform:
     def _board(self) -> int:
         """Judge other libraries, and write the board."""
         from attnlab_theory import files
-        from attnlab_theory.conform.peers import catalogue, environments, figure, page, run
+        from attnlab_theory.conform.peers import catalogue, cells, environments, figure, page, run
         from attnlab_theory.cores import cores
         from attnlab_theory.report.progress import Messages
 
@@ -257,7 +257,7 @@ class Conform:
                 names = dict.fromkeys(entry.environment for entry in entries)
                 troubles += environments.install(folder, [*names], messages.tell)
         troubles += run.board(entries, self.board, folder, processes=cores(), again=self.again, tell=print)
-        found = page.results(self.board, catalogue.ENTRIES)
+        found = cells.results(self.board, catalogue.ENTRIES)
         for trouble in troubles:
             print(trouble)
         if any(trouble.endswith("not installed") for trouble in troubles):

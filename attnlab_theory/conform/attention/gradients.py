@@ -210,6 +210,9 @@ def gradients(judge: Judge, kind: Kind) -> Said:
     wanted = cases(judge, kind)
     for case in wanted:
         found = judged(judge, case)
+        if found.verdict == "fails" and case.kind == "float64":
+            # That float64 is float32 inside is told once, by the identity of that name.
+            found = judged(judge, case, "float32")
         if found.verdict == "convention":
             if tried == 0:
                 return found
@@ -224,8 +227,14 @@ def gradients(judge: Judge, kind: Kind) -> Said:
     return Said("holds", line + _reach(judge, kind), tried, ratio=worst)
 
 
-def judged(judge: Judge, case: Case) -> Said:
-    """The gradients of one call."""
+def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
+    """The gradients of one call.
+
+    Args:
+        judge: of the target.
+        case: the call.
+        kind: the type in which the target may compute; by default that of the arrays.
+    """
     way, given = judge.way, arrays(case)
     problem = way.problem(given, case)
     exact = attend(problem)
@@ -236,7 +245,7 @@ def judged(judge: Judge, case: Case) -> Said:
     back = pulled(judge, case, given, c)
     if back.trouble:
         return Said("convention", f"no gradients: {back.trouble}")
-    right, off = slopes(problem, exact, c), room(problem, exact, c, case.kind, judge.accumulate)
+    right, off = slopes(problem, exact, c), room(problem, exact, c, kind or case.kind, judge.accumulate)
     worst = 0.0
     for name, got in back.gradients.items():
         if name == "mask":

@@ -182,7 +182,12 @@ def _alignment(caller: Caller, kind: Kind, way: Conventions, profile: Profile) -
     sees = "; ".join(
         f"query {t} sees {np.flatnonzero(row > 0.01).tolist()}" for t, row in enumerate(seen.weights[0, 0])
     )
-    profile.failures.append(("visibility", f"3 queries and 5 keys stand in no known order: {sees}"))
+    profile.failures.append(
+        (
+            "visibility",
+            f"3 queries see neither 1, 2, 3 nor 3, 4, 5 of 5 keys: {sees}",
+        )
+    )
     return "square"
 
 
@@ -242,7 +247,7 @@ def _windowed(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: 
         sees = seen.trouble or (
             f"query {row} of {size} sees {np.flatnonzero(seen.weights[0, 0, row] > 0.01).tolist()}"
         )
-        profile.failures.append(("visibility", f"a window of {width} is none that is known: {sees}"))
+        profile.failures.append(("visibility", f"a window of {width} has no meaning that we know: {sees}"))
         return Profile(way, lines, profile.failures)
     lines.append((f"a window of w = {width}", way.window))
     case = dataclasses.replace(case, queries=size - 2)

@@ -12,7 +12,8 @@ HERE = Path(__file__).parent
 class Entry:
     """One entry point.
 
-    Keys of `documented`, `threads` and `snippets` are KIND/IDENTITY, */IDENTITY for every kind, or KIND/*.
+    Keys of `documented`, `threads`, `remarks` and `snippets` are KIND/IDENTITY, */IDENTITY for every kind, or
+    KIND/*.
     """
 
     name: str
@@ -33,6 +34,10 @@ class Entry:
     """Failures that are conventions, for the library says so; with the place where it does."""
     threads: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Where a failure is discussed in public."""
+    remarks: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """What a reader should know of a failure, in fairness: when it shows, whose it is, what avoids it."""
+    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """By kind: what a reader should know of a cell that is not red, such as why it is empty."""
     snippets: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Files of `snippets` that show a failure, where the counterexample of the suite is not enough."""
 
@@ -82,6 +87,13 @@ TORCH: Mapping[str, Any] = {"framework": "torch", "layout": "bhtd"}
 JAX: Mapping[str, Any] = {"framework": "jax", "layout": "bthd"}
 NUMPY: Mapping[str, Any] = {"framework": "numpy", "layout": "bhtd"}
 
+KERAS_BLIND = {
+    "jax": "It calls jax.nn.dot_product_attention, whose fault this is.",
+    "numpy": "It is a port of jax.nn.dot_product_attention, and has the same fault.",
+    "torch": "The fault is that of jax.nn.dot_product_attention, in Keras's own code: what is hidden gets a large "
+    "negative number, not minus infinity.",
+}
+
 
 def _keras(backend: str, environment: str, framework: str, biased: str = "biased") -> Entry:
     return Entry(
@@ -100,6 +112,10 @@ def _keras(backend: str, environment: str, framework: str, biased: str = "biased
         variables={"KERAS_BACKEND": backend},
         snippets={"causal/blind rows": "keras_blind_row.py", "grouped-query/called": "keras_groups.py"},
         threads={"grouped-query/called": "keras #23081 (mended for torch and TensorFlow)"},
+        remarks={
+            "causal/blind rows": KERAS_BLIND[backend],
+            "grouped-query/called": "It is right where all heads share one key head.",
+        },
     )
 
 
@@ -136,18 +152,19 @@ ENTRIES: tuple[Entry, ...] = (
         declared=TORCH,
         same_as="torch.mha-training",
         snippets={"paths/blind rows": "torch_mha_fast.py"},
-        threads={"paths/blind rows": "pytorch #41508, #160064"},
+        threads={"paths/blind rows": "pytorch #190486 (open)"},
     ),
     Entry(
         name="torch.mha-weights",
-        called="torch.nn.MultiheadAttention, evaluation, with weights",
+        called="torch.nn.MultiheadAttention, need_weights=True (the default)",
         library="torch",
         environment="torch",
         kinds={"softmax": "mha_weights", "multi-head": "mha_weights"},
         declared=TORCH,
         same_as="torch.mha-training",
         snippets={"paths/blind rows": "torch_mha_weights.py"},
-        threads={"paths/blind rows": "pytorch #41508, #160064"},
+        threads={"paths/blind rows": "pytorch #160064"},
+        remarks={"paths/blind rows": "It is NaN with gradients, too."},
     ),
     Entry(
         name="torch.mha-training",
@@ -188,6 +205,13 @@ ENTRIES: tuple[Entry, ...] = (
         },
         declared=JAX,
         snippets={"causal/blind rows": "jax_blind_row.py", "sliding-window/blind rows": "jax_blind_row_window.py"},
+        remarks={
+            "causal/blind rows": "It shows for a query whose visible keys are all padding. What either mask hides "
+            "gets the same large negative number. So where all keys are hidden, all of them weigh the same, the "
+            "future too. flax.nnx and Keras inherit this. Such a query often is padding itself, and its output is "
+            "thrown away.",
+            "sliding-window/blind rows": "This is the finding above, by the same line of JAX.",
+        },
     ),
     Entry(
         name="flax.linen",
@@ -197,13 +221,10 @@ ENTRIES: tuple[Entry, ...] = (
         kinds={
             "softmax": "of_linen",
             "multi-head": "of_linen",
-            "causal": "of_linen_causal",
             "bias": "of_linen_bias",
         },
         declared=JAX,
-        documented={
-            "causal/blind rows": "the caller's mask hides the future, so the library sees a row without keys"
-        },
+        notes={"causal": "its caller makes the mask, so the causal mask would be ours"},
     ),
     Entry(
         name="flax.nnx",
@@ -213,6 +234,7 @@ ENTRIES: tuple[Entry, ...] = (
         kinds={"softmax": "of_nnx", "multi-head": "of_nnx", "causal": "of_nnx", "bias": "of_nnx_bias"},
         declared=JAX,
         snippets={"causal/blind rows": "nnx_blind_row.py"},
+        remarks={"causal/blind rows": "It calls jax.nn.dot_product_attention, whose fault this is."},
     ),
     Entry(
         name="equinox.mha",
@@ -249,7 +271,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         name="onnxruntime.attention",
-        called="onnxruntime, Attention-23",
+        called="onnxruntime, Attention-23 (windows: Attention-25)",
         library="onnxruntime",
         environment="runtimes",
         kinds={
@@ -257,6 +279,7 @@ ENTRIES: tuple[Entry, ...] = (
             "causal": "causal",
             "multi-head": "attend",
             "grouped-query": "attend",
+            "sliding-window": "windowed",
             "softcap": "capped",
             "bias": "biased",
         },
@@ -287,10 +310,14 @@ ENTRIES: tuple[Entry, ...] = (
         },
         declared=NUMPY,
         snippets={"causal/visibility": "onnxruntime_contrib_causal.py"},
+        remarks={
+            "causal/visibility": "With fewer queries than keys and no past, the last query sees all keys. It is "
+            "right where both lengths agree."
+        },
     ),
     Entry(
         name="openvino.attention",
-        called="openvino (told float32), ONNX's Attention-23 and -25",
+        called="openvino (told float32), ONNX's Attention-23",
         library="openvino",
         environment="runtimes",
         kinds={
@@ -298,13 +325,15 @@ ENTRIES: tuple[Entry, ...] = (
             "causal": "causal",
             "multi-head": "attend",
             "grouped-query": "attend",
-            "sliding-window": "windowed",
             "softcap": "capped",
             "bias": "biased",
         },
         declared=NUMPY,
-        snippets={"sliding-window/visibility": "openvino_window.py"},
-        threads={"sliding-window/visibility": "openvino #37207 (the same of its contrib operator)"},
+        notes={
+            "sliding-window": "it reads ONNX's Attention-23 and -24, which have no window. Opsets and attributes "
+            "that it does not know are ignored without an error, and the windows of Attention-25 are among them. "
+            "openvino #37207 mended the windows of GroupQueryAttention"
+        },
     ),
     Entry(
         name="transformers.eager",
@@ -319,6 +348,7 @@ ENTRIES: tuple[Entry, ...] = (
             "bias": "eager_bias",
         },
         declared=TORCH,
+        notes={"causal": "its caller makes the mask, so the causal mask would be ours"},
     ),
     Entry(
         name="transformers.sdpa",
@@ -335,6 +365,7 @@ ENTRIES: tuple[Entry, ...] = (
         declared=TORCH,
         documented={
             f"causal/{name}": "'Not in decoding phase (otherwise we want full attention on the single query token)'"
+            ", in a comment of the source (integrations/sdpa_attention.py)"
             for name in ("one token", "pairs")
         },
     ),
@@ -389,7 +420,10 @@ ENTRIES: tuple[Entry, ...] = (
         },
         declared={**TORCH, "mask": "additive"},
         same_as="diffusers.plain",
-        snippets={"paths/blind rows": "diffusers_processors.py"},
+        documented={
+            "paths/blind rows": "the caller chooses the processor, and -inf is ours: UNet2DConditionModel 'adds "
+            "large negative values', -10000.0, and with these both agree (unet_2d_condition.py)"
+        },
     ),
     Entry(
         name="diffusers.sliced",
@@ -454,6 +488,7 @@ ENTRIES: tuple[Entry, ...] = (
         declared={**TORCH, "mask": "bool-keep"},
         snippets={"softcap/*": "litgpt_softcap.py"},
         threads={"softcap/*": "litgpt #1672, #2235"},
+        remarks={"softcap/*": "All of these are one fault. Causal softcap without a cache and a mask is right."},
     ),
     Entry(
         name="torchtune.layer",
@@ -471,7 +506,10 @@ ENTRIES: tuple[Entry, ...] = (
         kinds={"decode": "NnxSteps"},
         declared={"framework": "jax", "width": 8},
         file="flax_decoding.py",
-        snippets={"decode/full cache": "nnx_full_cache.py"},
+        documented={
+            "decode/full cache": "jax.lax.dynamic_update_slice, which writes the cache: 'If the update slice is "
+            "too large to fit in the array, the start index will be adjusted to make it fit'"
+        },
     ),
     Entry(
         name="flax.nnx-decoding-causal",
@@ -482,7 +520,11 @@ ENTRIES: tuple[Entry, ...] = (
         declared={"framework": "jax", "width": 8},
         file="flax_decoding.py",
         snippets={"decode/*": "nnx_decoding_causal.py"},
-        threads={"decode/*": "flax #5591"},
+        threads={"decode/*": "flax #5591 (open), #4505"},
+        remarks={
+            "decode/*": "All of these are one fault. Leave is_causal away in decoding: a step with a cache is "
+            "always causal."
+        },
     ),
     Entry(
         name="rotary-embedding-torch.rotate",
@@ -499,6 +541,7 @@ ENTRIES: tuple[Entry, ...] = (
         environment="torch",
         kinds={"linear": "whole"},
         declared=TORCH,
+        notes={"linear": "it divides its output by the root of the width, which the adapter undoes"},
     ),
     Entry(
         name="performer.efficient",
@@ -525,6 +568,10 @@ ENTRIES: tuple[Entry, ...] = (
         declared={"framework": "torch", "hides_future": True},
         snippets={"mixer/*": "performer_future.py"},
         threads={"mixer/*": "performer-pytorch #82"},
+        remarks={
+            "mixer/*": "The future comes in by the maximum that stabilizes the features, and by the epsilon beside "
+            "it. It shows where the future changes that maximum. With generalized_attention=True nothing leaks."
+        },
     ),
     *map(
         _decoder,

@@ -4,12 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab_theory.conform.peers.page import Result, cell_of, columns, paths
+from attnlab_theory.conform.peers.cells import Result, agreement, cell_of, columns, paths_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = {"holds": "#9fd8c3", "fails": "#D55E00", "convention": "#f3d58a", "cannot": "#f2f2f2"}
+COLOURS = {
+    "holds": "#9fd8c3",
+    "fails": "#D55E00",
+    "unmasked": "#9fd8c3",
+    "convention": "#f3d58a",
+    "cannot": "#f2f2f2",
+}
 """Cells are light where nothing is wrong, so that the dark ones are seen in grey too."""
 
 ROW = 0.3
@@ -25,37 +31,38 @@ def draw(found: Sequence[Result], paths_to: Sequence[Path]) -> None:
 
 def _drawn(found: Sequence[Result]) -> "Figure":
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.patches import Rectangle
 
     kinds = columns(found)
     names = [*kinds, "paths"]
-    figure = Figure(figsize=(4.4 + 0.9 * len(names), 1.2 + ROW * len(found)), layout="constrained")
+    figure = Figure(
+        figsize=(4.4 + 0.9 * len(names), 1.2 + ROW * len(found)), layout=ConstrainedLayoutEngine(w_pad=0.15)
+    )
     axes = figure.subplots()
     count = 0
     for i, result in enumerate(found):
         for j, kind in enumerate(names):
             if kind == "paths":
-                words = "fails" if paths(result, found) else "holds" if result.entry.same_as else "cannot"
-                text = {"fails": "differ", "holds": "agree", "cannot": ""}[words]
+                cell = paths_of(result, found)
+                text = agreement(cell).replace("FAILS", "differ")
             else:
                 cell = cell_of(result, kind)
-                words = cell.word
-                off = f"{cell.worst:.0e}".replace("e+0", "e").replace("e+", "e")
-                named = off if cell.worst else cell.failing[0]["name"] if cell.failing else ""
-                text = {"fails": named, "cannot": ""}.get(words, words)
+                text = cell.text.removeprefix("FAILS: ").replace("–", "")
+            words = cell.word
             count += words == "fails"
             axes.add_patch(Rectangle((j - 0.48, i - 0.44), 0.96, 0.88, color=COLOURS[words], linewidth=0))
             axes.text(
                 j, i, text, ha="center", va="center", fontsize=7.5, color="white" if words == "fails" else "black"
             )
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(found) - 0.5, -0.5))
-    axes.set_xticks(range(len(names)), names, fontsize=8, rotation=20, ha="left")
+    axes.set_xticks(range(len(names)), [name.replace("-", "-\n") for name in names], fontsize=8)
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(found)), [result.entry.called for result in found], fontsize=8)
     axes.tick_params(length=0)
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    title = f"{len(found)} entry points, {count} cells that fail: by how many tolerances, or in what"
+    title = f"{len(found)} entry points, {count} cells that fail, and in what"
     figure.suptitle(title, fontsize=11)
     return figure

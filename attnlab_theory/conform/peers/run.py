@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from attnlab_theory.conform.peers.catalogue import Entry
+from attnlab_theory.conform.peers.cells import verdict_of
 from attnlab_theory.conform.peers.environments import installed, python_of
 from attnlab_theory.conform.peers.judging import fingerprint
-from attnlab_theory.conform.peers.page import verdict_of
 
 LIMIT = 420.0
 """Seconds that one entry point may take."""

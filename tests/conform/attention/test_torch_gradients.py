@@ -119,3 +119,18 @@ def test_right_gradients_of_20_seeds_are_within_their_tolerance(kind):
             worst = max(worst, found.ratio)
     print(f"{kind}: the largest error is {worst:.3g} of its tolerance")
     assert worst > 1e-3
+
+
+def test_float32_inside_float64_is_no_wrong_gradient_and_half_precision_inside_is_one():
+    def inside(kind):
+        def attention(q, k, v):
+            scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+            if q.dtype == torch.float64:
+                return scores.to(kind).softmax(-1).to(v.dtype) @ v
+            return scores.softmax(-1) @ v
+
+        return gradients_of(attention, layout="bhtd", framework="torch")
+
+    assert inside(torch.float32).verdict == "holds"
+    row = inside(torch.float16)
+    assert (row.verdict, "float64" in row.line) == ("fails", True)

@@ -13,14 +13,6 @@ def of_linen(q, k, v, mask=None):
     return linen.dot_product_attention(q, k, v, mask=_four(mask))
 
 
-def of_linen_causal(q, k, v, mask=None):
-    """With linen's own causal mask, which is square."""
-    if q.shape[1] != k.shape[1]:
-        raise ValueError("make_causal_mask is square")
-    causal = linen.make_causal_mask(q[:, :, 0, 0])
-    return linen.dot_product_attention(q, k, v, mask=linen.combine_masks(causal, _four(mask), dtype=bool))
-
-
 def of_linen_bias(q, k, v, bias, mask=None):
     """With a bias [h t s]."""
     return linen.dot_product_attention(q, k, v, bias=bias[None], mask=_four(mask))

@@ -11,23 +11,23 @@ TYPES = {kind: getattr(TensorProto, name) for name, kind in KINDS.items()}
 
 
 @functools.cache
-def _session(operator, domain, inputs, attributes):
+def _session(operator, domain, version, inputs, attributes):
     given = [helper.make_tensor_value_info(n, TYPES[kind], [None] * rank) for n, kind, rank in inputs if n]
     rank = 4 if domain == "" else 3
     out = helper.make_tensor_value_info("Y", TYPES[inputs[0][1]], [None] * rank)
     node = helper.make_node(operator, [n for n, _, _ in inputs], ["Y"], domain=domain, **dict(attributes))
-    opsets = [helper.make_opsetid("", 23), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", version), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(helper.make_graph([node], "g", given, [out]), opset_imports=opsets, ir_version=10)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 4
     return onnxruntime.InferenceSession(model.SerializeToString(), options)
 
 
-def _run(operator, domain, arrays, **attributes):
+def _run(operator, domain, arrays, version=23, **attributes):
     inputs = tuple(("", "", 0) if x is None else (n, str(x.dtype), x.ndim) for n, x in arrays)
     while not inputs[-1][0]:
         inputs = inputs[:-1]
-    session = _session(operator, domain, inputs, tuple(attributes.items()))
+    session = _session(operator, domain, version, inputs, tuple(attributes.items()))
     return session.run(None, {n: x for n, x in arrays if x is not None})[0]
 
 
@@ -54,6 +54,11 @@ def biased(q, k, v, bias, scale=None):
 def capped(q, k, v, mask=None, softcap=3.0):
     """With a soft cap."""
     return _standard(q, k, v, mask, None, softcap=float(softcap))
+
+
+def windowed(q, k, v, mask=None, window=4):
+    """Attention-25 with a window to the left, and nothing to the right."""
+    return _standard(q, k, v, mask, None, version=25, left_window_size=int(window), right_window_size=0)
 
 
 def _contrib(q, k, v, mask, bias, **more):

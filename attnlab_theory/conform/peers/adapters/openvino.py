@@ -12,21 +12,21 @@ CORE = openvino.Core()
 
 
 @functools.cache
-def _compiled(inputs, version, attributes):
+def _compiled(inputs, attributes):
     given = [helper.make_tensor_value_info(n, TYPES[kind], shape) for n, kind, shape in inputs]
     out = helper.make_tensor_value_info("Y", TYPES[inputs[0][1]], [None] * 4)
     node = helper.make_node("Attention", [n for n, _, _ in inputs], ["Y"], **dict(attributes))
     graph = helper.make_graph([node], "g", given, [out])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
     read = CORE.read_model(model.SerializeToString())
     return CORE.compile_model(read, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
 
 
-def _run(q, k, v, mask=None, scale=None, version=23, **more):
+def _run(q, k, v, mask=None, scale=None, **more):
     more |= {} if scale is None else {"scale": float(scale)}
     arrays = {n: np.ascontiguousarray(x) for n, x in zip("QKVM", (q, k, v, mask), strict=True) if x is not None}
     inputs = tuple((n, str(x.dtype), x.shape) for n, x in arrays.items())
-    return _compiled(inputs, version, tuple(more.items()))(arrays)[0]
+    return _compiled(inputs, tuple(more.items()))(arrays)[0]
 
 
 def attend(q, k, v, mask=None, scale=None):
@@ -47,8 +47,3 @@ def biased(q, k, v, bias, scale=None):
 def capped(q, k, v, mask=None, softcap=3.0):
     """With a soft cap."""
     return _run(q, k, v, mask, softcap=float(softcap))
-
-
-def windowed(q, k, v, mask=None, window=4):
-    """Attention-25 with a window to the left, and none to the right."""
-    return _run(q, k, v, mask, version=25, left_window_size=int(window), right_window_size=0)

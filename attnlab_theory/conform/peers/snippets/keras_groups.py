@@ -1,6 +1,6 @@
 import numpy as np
 from keras import ops  # KERAS_BACKEND is numpy
 
-# "query (B, T, N, H), key (B, S, K, H); grouped query attention is performed if N is a multiple of K"
+# "Otherwise, grouped query attention (GQA) is performed if `N` is a multiple of `K`."
 q, k = np.ones((1, 3, 4, 2), "float32"), np.ones((1, 3, 2, 2), "float32")
 ops.dot_product_attention(q, k, k)
