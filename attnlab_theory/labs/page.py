@@ -113,7 +113,7 @@ def _of_findings(findings: Findings) -> Iterator[str]:
     """A row for each claim; then one for each setting, where these are not too many."""
     lines = tallies(findings)
     rows = [(f"`{each.claim}`", plain(each.worst.statement), str(each.settings), _verdict(each)) for each in lines]
-    yield from _table(("claim", "says", "settings", "verdict"), rows)
+    yield from _table(("statement", "says", "settings", "verdict"), rows)
     rows = [
         (
             f"`{each.claim}`",
@@ -129,7 +129,7 @@ def _of_findings(findings: Findings) -> Iterator[str]:
     ]
     if rows:
         yield from ("", f"Each setting of claims with at most {MANY}:", "")
-        yield from _table(("claim", "setting", "predicted", "measured", "verdict"), rows)
+        yield from _table(("statement", "setting", "predicted", "measured", "verdict"), rows)
 
 
 def _verdict(tally: Tally) -> str:

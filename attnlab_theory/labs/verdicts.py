@@ -134,7 +134,7 @@ class Verdicts:
         some = []
         if known:
             counts = f"{known[0]}" if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
-            some.append(f"about {counts} training runs would decide, if the next are like these")
+            some.append(f"about {counts} training runs in all would decide, if the next are like these")
         if None in decide:
             of_them = f" {decide.count(None)} of them" if known else ""
             some.append(f"{MANY} training runs would not decide{of_them}")

@@ -97,8 +97,8 @@ def _root_law(setting: HeavyMean) -> Interval:
 
 CHANCE = Claim(
     name="error-chance-without-variance",
-    statement="With $1/8 < A < 1/4$ more projections help little. The chance of an error over 10 % falls more "
-    "slowly than for an error of order $m^{-1/2}$, and at $A = 0.24$ hardly at all.",
+    statement="With $1/8 < A < 1/4$ for the parameter $A$ of the features, the chance of an error over 10 % falls "
+    "more slowly in $m$ than for an error of order $m^{-1/2}$, and at $A = 0.24$ hardly at all.",
     source=f"{SOURCE}; Gil-Pelaez 1951",
     hypotheses=HYPOTHESES,
     predict=lambda s: Interval.around(_chance(s), theory.CHANCE_ERROR),

@@ -93,8 +93,10 @@ POSITIVE_MAPS = {"the features are positive": lambda s: s.estimator in (Estimato
 
 BIAS = Claim(
     name="bias-of-the-ratio",
-    statement=r"Numerator and normaliser $D$ are unbiased, their ratio is not: its bias is "
-    r"$\int_0^\infty \mathbb{E}[e\,e^{-tD}]\,dt$, close to $-\mathrm{Cov}(e, D)$ where $m$ is large.",
+    statement=r"Numerator $N$ and normaliser $D$ of a row are unbiased, their ratio is not. With $D$ of mean 1, "
+    r"the exact output $c$ and $\varepsilon = N - cD$ its bias is "
+    r"$\int_0^\infty \mathbb{E}[\varepsilon e^{-tD}]\,dt$, close to "
+    r"$-\mathrm{Cov}(\varepsilon, D)$ where $m$ is large.",
     source=f"{SOURCE}; practical4/3h.1",
     hypotheses=POSITIVE_MAPS,
     predict=lambda s: Interval.point(_moments(s)[0]),

@@ -116,8 +116,8 @@ STRETCHED = Claim(
 STRONG = dataclasses.replace(
     STRETCHED,
     name="second-moment-of-a-strong-query",
-    statement=r"From $\beta = 32$ on at $a = 0$, one key of sixteen stretched, $\mathbb{E}[\alpha_a^2]$ is its "
-    "integral: 0.4824 at 32.",
+    statement=r"Without noise, with one of two asked keys among sixteen stretched, the mean squared weight of the "
+    r"stretched key from $\beta = 32$ on is an integral over its length: 0.4824 at $\beta = 32$.",
     source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
     hypotheses={
         **problem.HYPOTHESES,

@@ -187,7 +187,8 @@ OTHER_VALUES = exact_claim(
 QUERIES_ARE_NEEDED = foil(
     OTHER_VALUES,
     name="no-values-do-without-queries",
-    statement=r"With $Q=K=I$ no $V$ solves the homework: $c_1$ and $c_2$ miss by a tenth of $\beta$ or more.",
+    statement=r"With $Q=K=I$ no $V$ makes the outputs $c_1$ and $c_2$ of the homework right: each misses what is "
+    r"wanted by a tenth of $\beta$ or more, $\beta$ the length of the tokens' directions.",
     source="mathematics/routing.md#values-alone-are-enough-if-they-are-others; practical4/2e.2, answered with: "
     "values alone are not enough, queries must say who reads whom",
     predict=lambda s: Interval.at_least(NEAR * s.beta),
@@ -245,7 +246,8 @@ OUTPUTS = exact_claim(
 NOTHING_ELSE = dataclasses.replace(
     OUTPUTS,
     name="constructed-values-hand-nothing-else-on",
-    statement=r"The constructed head returns nothing along $u_a$ and $u_d$, although it reads tokens with them.",
+    statement=r"The head that is built for the homework's three tokens returns nothing along the directions $u_a$ "
+    r"and $u_d$, although it reads tokens with them.",
     settings=_coordinates(Head.CONSTRUCTED, (Direction.A, Direction.D)),
     rival=Rival[OutputCoordinate](
         statement="What is read is handed on whole, $u_a$ and $u_d$ too.",

@@ -125,7 +125,7 @@ def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
     of = {row["name"]: row for row in rows}
     lowest = of[best.setting["setting"]]
     title = (
-        f"The lowest loss of the homework's settings is {best.value:.2f} nats per character,\n"
+        f"The lowest mean loss of the homework's settings is {best.value:.2f} nats per character,\n"
         f"that of the {CALLED[lowest['cell']]} with {lowest['sizes']}"
     )
     cells = list(dict.fromkeys(row["cell"] for row in rows))

@@ -35,7 +35,7 @@ def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
 
 def optimizers(estimates: Estimates) -> Figure:
     """The test accuracy of every optimizer, at the shared rate and at its own."""
-    rates = {"the shared rate": SHARED, "its best rate": BEST}
+    rates = {"the shared rate": SHARED, "the rate chosen with the first seed": BEST}
     name_of = {part: name for parts in rates.values() for name, part in parts.items()}
     found = Estimates(e for e in estimates.of("accuracy over seeds") if e.setting["part"] in name_of)
     names = list(dict.fromkeys(name_of[e.setting["part"]] for e in found))
