@@ -157,7 +157,8 @@ def test_what_is_undecided_says_how_many_runs_would_decide(values):
         judged_then = found(stated(alike(runs), below), stated([-3.0, -3.1, -2.9], below), stated(values, ANY))
         assert judged_then.findings[0].verdict == verdict
     assert whole.sentences()[-1] == (
-        f"it-gains: INCONCLUSIVE: about {left.decide} training runs would decide, if the next are like these."
+        f"it-gains: INCONCLUSIVE: about {left.decide} training runs in all would decide, "
+        "if the next are like these."
     )
 
 
@@ -168,8 +169,8 @@ def test_what_no_number_of_runs_decides_says_so():
     both = found(near, apart)
     (least,) = {each.decide for each in both.undecided} - {None}
     assert both.sentences()[-1] == (
-        f"it-gains at 2 settings: INCONCLUSIVE: about {least} training runs would decide, if the next are like "
-        "these; 100 training runs would not decide 1 of them."
+        f"it-gains at 2 settings: INCONCLUSIVE: about {least} training runs in all would decide, if the next are "
+        "like these; 100 training runs would not decide 1 of them."
     )
 
 
