@@ -127,7 +127,7 @@ class Answers:
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
     findings: Path | None = None
-    """The folder of one lab's run. By default lab/LAB for each lab, or else the run that comes with attnlab."""
+    """Folder of one lab's run: its findings alone are used. By default lab/LAB, or what comes with attnlab."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

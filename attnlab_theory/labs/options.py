@@ -93,7 +93,7 @@ class RecipeChanges:
     sorted: documents of similar length together, one in each row.
     packed: several documents in each row, which is faster where most documents are short."""
     seed: int = 0
-    """First weights, random corruption of the text and dropout follow from the seed."""
+    """Initial weights, dropout and any corruption of the text follow from the seed."""
 
     def of(self, recipe: Recipe) -> Recipe:
         """The recipe with the options that were given."""

@@ -35,11 +35,11 @@ class Run(RunLab):
     rates: letters-0.01 to letters-0.0003, an RNN of characters by learning rate.
     tuning: the homework's tuning runs."""
     epochs: int | None = None
-    """Passes over the sentences by the models of the arm equal. By default 6."""
+    """Passes over the sentences by the models of `--arms equal`. By default 6."""
     activation: ActivationName = "tanh"
-    """f1 and f2 of the recurrent networks. The tuning runs keep the homework's sigmoid."""
+    """Activation of the hidden layers (f1 and f2 in the homework). The tuning runs keep the homework's sigmoid."""
     windows: int | None = None
-    """Windows of text that each run of the arm tuning reads. By default 2000."""
+    """Windows of text that each of the homework's tuning runs reads. By default 2000."""
     seeds: int = 5
     """How many seeds to run. Five take about two minutes on two cores. Fewer than three decide nothing."""
     out: Path = Path("lab/recurrent")
@@ -113,7 +113,7 @@ class Tune:
     activation: ActivationName = "sigmoid"
     """f1 and f2 of every network. The homework's are sigmoids."""
     seeds: int = 3
-    """How many seeds to run. First weights follow from the seed."""
+    """How many seeds to run. Initial weights follow from the seed."""
     out: Path = Path("lab/recurrent_tuning")
     """Folder for JSON and figure. It is made if it does not exist."""
     json: bool = False

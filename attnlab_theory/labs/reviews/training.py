@@ -52,7 +52,7 @@ class Train:
 
     checkpoint: Checkpoints
     preset: PresetName = "tiny"
-    """Model and recipe. tiny: first weights, trained in seconds. minilm: a pretrained encoder of 22 million
+    """Model and recipe. tiny: random weights, trained in seconds. minilm: a pretrained encoder of 22 million
     parameters, with the extra pretrained."""
     data: Data = dataclasses.field(default_factory=Data)
     optimizer: OptimizerName = "adamw"

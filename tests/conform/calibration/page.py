@@ -21,7 +21,8 @@ precision are left out, for there it fails right code.
 WRONG = """
 ## Wrong code
 
-A bug or a mutant counts if it moves an output of some kind. All others stand below, with the reason.
+A bug or a mutant counts if it moves, by more than rounding, what some kind of attention promises (softmax, causal
+and others: [the kinds](conform.md)). A convention does not count. All others stand below, with the reason.
 
 {table}
 """
@@ -29,7 +30,8 @@ A bug or a mutant counts if it moves an output of some kind. All others stand be
 RIGHT = """
 ## Right code
 
-Each of these got {calls} at each type, from {seeds} seeds. Nobody may be accused.
+Each of these got {calls} in each number format, from {seeds} seeds. None may be called wrong. A call is *not
+judged* where rounding alone may move the answer as far as the values reach.
 
 {table}
 """
