@@ -8,8 +8,8 @@ from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
 
-NOTICING = 1.0
-"""Seconds until the kernel has noticed that a group is empty."""
+NOTICING = 5.0
+"""Seconds until the kernel has noticed that a group is empty, at the latest."""
 
 
 class ControlGroup:
@@ -45,7 +45,7 @@ class ControlGroup:
 
     def remove(self) -> None:
         """End what still runs in the group, wherever it has gone, and remove the group."""
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + NOTICING
         for folder in self._folders:
             while folder.exists():
                 try:
@@ -96,10 +96,16 @@ def _remove_abandoned(folder: Path) -> None:
     """Remove the groups of killed judges. The kernel keeps those in which a process runs."""
     for left in folder.glob("attnlab-*-*"):
         with contextlib.suppress(OSError, ValueError):
-            try:
-                os.kill(int(left.name.split("-")[1]), 0)
-            except ProcessLookupError:
+            if not _runs(int(left.name.split("-")[1])):
                 _remove_empty(left)
+
+
+def _runs(process: int) -> bool:
+    """Whether a process has not ended. One that has ended keeps its number until its parent asks about it."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        return state not in ("Z", "X")
+    return False
 
 
 def _remove_empty(folder: Path) -> None:

@@ -175,6 +175,21 @@ def test_a_control_group_lies_below_or_beside_that_of_the_judge(tmp_path, monkey
     assert {limits.get("memory.max"), limits.get("memory.limit_in_bytes")} == {None, str(2**20)}
 
 
+@linux
+def test_a_judge_that_ended_and_was_not_asked_about_left_its_groups(tmp_path, monkeypatch):
+    ended, runs = subprocess.Popen(["true"]), os.getpid()
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    os.kill(ended.pid, 0)
+    for process in (ended.pid, runs):
+        (tmp_path / f"attnlab-{process}-1").mkdir()
+    # A folder has no list of its processes; the kernel's is empty.
+    read = Path.read_text
+    monkeypatch.setattr(Path, "read_text", lambda self: "" if self.name == "cgroup.procs" else read(self))
+    control_group._remove_abandoned(tmp_path)
+    ended.wait()
+    assert [left.name for left in tmp_path.iterdir()] == [f"attnlab-{runs}-1"]
+
+
 def answer_of(program, processor, number):
     """What a filter of system calls says: Berkeley's packet filter, as far as ours goes."""
     at, loaded = 0, 0
