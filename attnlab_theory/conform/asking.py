@@ -7,7 +7,7 @@ import numpy as np
 
 from attnlab_theory.conform.attention.layouts import laid_out, taken_in
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.calls import Kept
+from attnlab_theory.conform.calls import Kept, call
 
 SEEDS = ("seed", "rng", "key", "generator", "random_state", "prng_key", "rng_key", "dropout_rng", "dropout_key")
 """What parameters are called that bring randomness."""
@@ -69,7 +69,7 @@ class Asker:
             given: queries, keys and values [b h t d], by place.
             named: arrays and kept objects as the target takes them.
             plain: numbers and flags.
-            random: generators, as `harness.Host.call` has them.
+            random: generators, as `calls.call` has them.
             kind: the type of the numbers, to which `given` has been rounded.
             keep: places among what is returned of objects to keep.
             strided: whether arrays are every second row of larger ones.
@@ -79,38 +79,37 @@ class Asker:
                 width is any.
         """
         layout, named = layout or self.layout, dict(named or {})
-        arrays = {name: x for name, x in named.items() if not isinstance(x, Kept)}
-        plan = {
-            "framework": framework or self.framework,
-            "kind": kind,
-            "strided": strided,
-            "names": list(arrays),
-            "plain": dict(plain or {}),
-            "random": {name: list(each) for name, each in (random or {}).items()},
-            "kept": {name: x.number for name, x in named.items() if isinstance(x, Kept)},
-            "keep": list(keep),
-        }
         self.calls += 1
-        handed = [np.ascontiguousarray(laid_out(x, layout)) for x in given]
-        report, came = self.caller.call(plan, [*handed, *(np.ascontiguousarray(x) for x in arrays.values())])
-        if report["trouble"]:
-            return Answer(report["trouble"])
+        reply = call(
+            self.caller,
+            *(laid_out(x, layout) for x in given),
+            named=named,
+            plain=plain,
+            random=random,
+            framework=framework or self.framework,
+            kind=kind,
+            keep=keep,
+            strided=strided,
+        )
+        if reply.trouble:
+            return Answer(reply.trouble)
+        came = reply.arrays
         right = tuple(shape) if shape is not None else (*given[0].shape[:-1], given[-1].shape[-1])
         right = (*right[:-1], came[0].shape[-1]) if right[-1] < 0 and came[0].ndim else right
         expected = laid_out(np.broadcast_to(0.0, right), layout).shape
         if came[0].shape != expected:
             return Answer(f"gave {[*came[0].shape]} where {[*expected]} was expected")
-        self.printed = self.printed or report["printed"]
-        self.kinds.setdefault(kind, report["kind"])
-        if report["changed"] and not self.changed:
-            names = [*"qkv"[: len(given)], *arrays]
-            self.changed = ", ".join(names[i] for i in report["changed"])
+        self.printed = self.printed or reply.printed
+        self.kinds.setdefault(kind, reply.kind)
+        if reply.changed and not self.changed:
+            names = [*"qkv"[: len(given)], *(name for name, x in named.items() if not isinstance(x, Kept))]
+            self.changed = ", ".join(names[i] for i in reply.changed)
         return Answer(
             output=taken_in(came[0], layout),
             second=came[1] if len(came) > 1 else None,
-            kind=report["kind"],
-            changed=report["changed"],
-            kept=[Kept(number) for number in report.get("kept", ())],
+            kind=reply.kind,
+            changed=reply.changed,
+            kept=reply.kept,
         )
 
     def notes(self) -> list[str]:

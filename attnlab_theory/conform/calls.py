@@ -35,6 +35,7 @@ def call(
     *given: np.ndarray | Kept,
     named: Mapping[str, np.ndarray | Kept] | None = None,
     plain: Mapping[str, Any] | None = None,
+    random: Mapping[str, Sequence[Any]] | None = None,
     framework: str = "numpy",
     kind: str = "float32",
     keep: Sequence[int | str] = (),
@@ -52,6 +53,7 @@ def call(
         given: the arguments by their place. Whole numbers stay whole.
         named: arrays and kept objects by name.
         plain: numbers and flags by name.
+        random: sources of randomness by name, each a style and a seed: `frameworks.generators`.
         framework: whose arrays the target takes.
         kind: the type of the numbers; bfloat16 is handed over as float32 that hold its numbers.
         keep: places, among what is returned, of objects to keep for a later call. A name is an attribute or a key
@@ -71,6 +73,7 @@ def call(
         "strided": strided,
         "names": [name for name, x in names.items() if not isinstance(x, Kept)],
         "plain": dict(plain or {}),
+        "random": {name: list(each) for name, each in (random or {}).items()},
         "places": {str(i): x.number for i, x in enumerate(given) if isinstance(x, Kept)},
         "kept": {name: x.number for name, x in names.items() if isinstance(x, Kept)},
         "keep": list(keep),

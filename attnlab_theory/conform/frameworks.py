@@ -140,9 +140,7 @@ def _uses(target: Any) -> list[str]:
 
 @contextlib.contextmanager
 def mode(plan: dict[str, Any]) -> Iterator[None]:
-    """Torch keeps no track for gradients where the plan says so; `seed` starts random numbers anew."""
-    if (seed := plan.get("seed")) is not None:
-        _seeded(seed)
+    """Torch keeps no track for gradients where the plan says so."""
     if plan["framework"] != "torch":
         yield
         return
@@ -159,6 +157,30 @@ def _seeded(seed: int) -> None:
     for name, start in (("numpy", lambda it: it.random.seed(seed)), ("torch", lambda it: it.manual_seed(seed))):
         if name in sys.modules:
             start(sys.modules[name])
+
+
+def generators(asked: dict[str, list[Any]]) -> dict[str, Any]:
+    """Sources of randomness by the names of parameters, each asked for by its style and a seed.
+
+    A style is int, numpy, jax or torch. The empty name seeds what numpy, torch and Python share.
+    """
+    import numpy as np
+
+    found: dict[str, Any] = {}
+    for name, (style, seed) in asked.items():
+        if not name:
+            _seeded(seed)
+        elif style == "jax":
+            import jax
+
+            found[name] = jax.random.PRNGKey(seed)
+        elif style == "torch":
+            import torch  # pyright: ignore[reportMissingImports]
+
+            found[name] = torch.Generator().manual_seed(seed)
+        else:
+            found[name] = np.random.default_rng(seed) if style == "numpy" else seed
+    return found
 
 
 def tracked(x: Any) -> Any:

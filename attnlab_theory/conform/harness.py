@@ -10,7 +10,6 @@ import importlib.util
 import io
 import json
 import os
-import random
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -68,15 +67,14 @@ class Host:
                 of a class. `part` names where the output is found in an object that is returned. `reads` is false
                 if no numbers are expected, and `gradients` if torch need not keep track of them; `tracked` wants
                 those of the arrays. With `cotangent` the last array is one, and the gradients come back in place
-                of the output, end to end. `seed` starts random numbers anew, `shared` hands over q in every
-                place, and `times` makes the call again, and compares. `random` names sources of randomness, each
-                with its style and a seed.
+                of the output, end to end. `shared` hands over q in every place, and `times` makes the call again,
+                and compares. `random` names sources of randomness: `frameworks.generators`.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
             What happened, and the output and the weights in float64; empty where there are none.
         """
-        plan = plan | {"plain": plan["plain"] | _generators(plan.get("random", {}))}
+        plan = plan | {"plain": plan["plain"] | frameworks.generators(plan.get("random", {}))}
         given = [_strided(x) if plan["strided"] else x for x in arrays]
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
         if plan.get("tracked"):
@@ -172,31 +170,6 @@ def load(folder: str, file: str, module: str, names: str) -> Any:
         found = getattr(found, name)
     if not callable(found):
         raise TypeError(f"{names} is of type {type(found).__name__}, and cannot be called")
-    return found
-
-
-def _generators(asked: dict[str, list[Any]]) -> dict[str, Any]:
-    """Sources of randomness by the names of parameters, each asked for by its style and a seed.
-
-    A style is int, numpy, jax or torch. The empty name seeds what numpy, torch and Python share.
-    """
-    found: dict[str, Any] = {}
-    for name, (style, seed) in asked.items():
-        if not name:
-            np.random.seed(seed)  # noqa: NPY002, for it is what strangers draw from
-            random.seed(seed)
-            if "torch" in sys.modules:
-                sys.modules["torch"].manual_seed(seed)
-        elif style == "jax":
-            import jax
-
-            found[name] = jax.random.PRNGKey(seed)
-        elif style == "torch":
-            import torch  # pyright: ignore[reportMissingImports]
-
-            found[name] = torch.Generator().manual_seed(seed)
-        else:
-            found[name] = np.random.default_rng(seed) if style == "numpy" else seed
     return found
 
 

@@ -24,7 +24,7 @@ def projects(caller: Caller, about: Mapping[str, Any]) -> str:
 def refuse_unsettled(caller: Caller, kind: Kind, way: Conventions, about: Mapping[str, Any]) -> None:
     """Refuse a module of one width, and a target that draws random numbers: another seed, another answer."""
     case = fitted(Case(queries=6, keys=6, width=16, value_width=16), kind, way)
-    answers = [ask(caller, way, case, more={"seed": seed}) for seed in (1, 1, 2, 3)]
+    answers = [ask(caller, way, case, more={"random": {"": ["int", seed]}}) for seed in (1, 1, 2, 3)]
     if about.get("learns") and answers[0].trouble:
         raise ValueError(projects(caller, about))
     one, same, *others = (answer.output for answer in answers)

@@ -34,6 +34,11 @@ def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy(""))[1] == []
 
 
+def test_numbers_that_are_drawn_from_what_is_shared_follow_its_seed():
+    suite = DropoutSuite(Direct(code.by_what_is_shared), "dropout")
+    assert [row.verdict for row in suite.rows(("seeds",))] == ["holds"]
+
+
 @pytest.mark.parametrize("offset", range(20))
 def test_right_code_is_not_accused_over_twenty_other_streams(offset):
     """The laws of chance alone, on other random numbers each time; a false alarm has a chance of 1e-6 a law."""
