@@ -1,6 +1,7 @@
 """A folder's README.md: what a run found, as tables on one page. Its numbers are those of the folder's JSON."""
 
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from attnlab_theory import files, inputs
 from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.labs.folders import RUN
+from attnlab_theory.labs.terms import TERMS
 from attnlab_theory.report.formulas import plain
 from attnlab_theory.report.record import read_findings
 from attnlab_theory.report.table import Tally, interval_text, measured_text, tallies
@@ -26,7 +28,7 @@ ROWS = 60
 """Nobody reads a longer table of numbers: their least, median and greatest stand for them."""
 
 MANY = 16
-"""A claim with more settings has only one row, without a row for each setting."""
+"""A statement with more settings has only one row, without a row for each setting."""
 
 
 def write(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = ()) -> None:
@@ -65,19 +67,34 @@ def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = (
         f"Options, versions, commits and seconds: {', '.join(f'[{path.name}]({path.name})' for path in paths)}."
     ]
     judged, counted = _split(folder, records, further)
+    tables: list[str] = []
     if judged:
-        lines += ["", "## Verdicts", "", *_of_findings(judged)]
+        tables += ["", "## Verdicts", "", *_of_findings(judged)]
     if sentences:
-        lines += ["", *(f"* {plain(each)}" for each in sentences)]
+        tables += ["", *(f"* {plain(each)}" for each in sentences)]
     for name, estimates in counted.items():
-        lines += ["", f"## Numbers{f': {name}' if len(counted) > 1 else ''}", *_of_estimates(estimates)]
+        tables += ["", f"## Numbers{f': {name}' if len(counted) > 1 else ''}", *_of_estimates(estimates)]
     for name in records:
         if not (folder / f"{name}.findings.json").exists() and name not in counted:
-            lines += _of_search(inputs.json_of(folder / f"{name}.json"))
+            tables += _of_search(inputs.json_of(folder / f"{name}.json"))
+    lines += [*_terms(records, tables), *tables]
     figures = sorted(folder.glob("*.png"))
     lines += ["", "## Figures"] if figures else []
     lines += [line for path in figures for line in ("", f"![{path.stem.replace('_', ' ')}]({path.name})")]
     return "\n".join(lines) + "\n"
+
+
+def _terms(records: Iterable[str], tables: Iterable[str]) -> Iterator[str]:
+    """What words in the tables mean, as a table of those that occur."""
+    said = "\n".join(tables)
+    rows = [
+        (term, meaning)
+        for name in records
+        for term, meaning in TERMS.get(name, {}).items()
+        if any(re.search(rf"(?<![\w-]){re.escape(each)}(?![\w])", said) for each in term.split(", "))
+    ]
+    if rows:
+        yield from ("", "## Words in the tables", "", *_table(("word", "meaning"), rows))
 
 
 def _each(records: Mapping[str, Mapping[str, Any]], field: str, between: str) -> str:
@@ -110,10 +127,10 @@ def _split(
 
 
 def _of_findings(findings: Findings) -> Iterator[str]:
-    """A row for each claim; then one for each setting, where these are not too many."""
+    """A row for each statement; then one for each setting, where these are not too many."""
     lines = tallies(findings)
     rows = [(f"`{each.claim}`", plain(each.worst.statement), str(each.settings), _verdict(each)) for each in lines]
-    yield from _table(("statement", "says", "settings", "verdict"), rows)
+    yield from _table(("name", "statement", "settings", "verdict"), rows)
     rows = [
         (
             f"`{each.claim}`",
@@ -128,8 +145,9 @@ def _of_findings(findings: Findings) -> Iterator[str]:
         if finding.claim == each.claim
     ]
     if rows:
-        yield from ("", f"Each setting of claims with at most {MANY}:", "")
-        yield from _table(("statement", "setting", "predicted", "measured", "verdict"), rows)
+        more = any(each.settings > MANY for each in lines)
+        yield from ("", f"Every setting{f', where there are at most {MANY}' if more else ''}:", "")
+        yield from _table(("name", "setting", "predicted", "measured", "verdict"), rows)
 
 
 def _verdict(tally: Tally) -> str:
@@ -144,6 +162,17 @@ def _setting(finding: Finding) -> str:
 
 def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
     """A table for all quantities whose settings have the same fields: a row for each setting."""
+    rates = [each.error_rate for each in estimates if 0 < each.interval.width < math.inf]
+    if rates:
+        yield from (
+            "",
+            f"Intervals stand in brackets or after ±. Each is wrong in at most {max(rates):.0%} of runs.",
+        )
+    if any(_unknown(each) for each in estimates):
+        yield from (
+            "",
+            '"No interval": the seeds give equal numbers, or are too few. Then their spread is unknown.',
+        )
     groups: dict[tuple[str, ...], list[Estimate]] = {}
     for each in estimates:
         groups.setdefault(tuple(each.setting), []).append(each)
@@ -180,11 +209,18 @@ def _of_search(found: dict[str, Any]) -> Iterator[str]:
 def _number(estimate: Estimate) -> str:
     """The value with its interval: as ± where that is symmetric, and alone where there is none."""
     value, interval = estimate.value, estimate.interval
+    if _unknown(estimate):
+        return f"{value:.4g} (no interval)"
     if not math.isfinite(interval.width) or interval.width == 0:
         return f"{value:.4g}"
     if abs(value - interval.centre) <= 0.01 * interval.width:
         return _range(interval)
     return f"{value:.4g} ({interval_text(interval)})"
+
+
+def _unknown(estimate: Estimate) -> bool:
+    """Whether the interval holds all possible values, and these have ends."""
+    return estimate.interval == estimate.within and math.isfinite(estimate.within.width)
 
 
 def _range(interval: Interval) -> str:

@@ -78,7 +78,7 @@ class Verdicts:
     unjudged: tuple[Unjudged, ...]
     """Statements with too few runs. They are no findings, and no exit code depends on them."""
     family: int
-    """How many statements about training share the error rate."""
+    """How many verdicts about training share the error rate: one for each setting of a statement."""
     error_rate: float
     """The probability that any verdict of the family errs."""
     apart: Mapping[float, int]
@@ -111,11 +111,13 @@ class Verdicts:
     def sentences(self) -> tuple[str, ...]:
         """Lines that say how many verdicts there are, at which error rate, and what is not judged."""
         lines = []
-        if self.family:
+        if self.family == 1:
+            lines.append(f"One verdict about training has the error rate {self.error_rate:g}.")
+        elif self.family:
             lines.append(
-                f"{self.family} statements about training share an error rate of {self.error_rate:g}: any of "
-                f"their verdicts is wrong with at most this probability, each with at most {self.of_each:.2g} "
-                "(Bonferroni)."
+                f"{self.family} verdicts about training share an error rate of {self.error_rate:g}: with at most "
+                f"this probability any of them is wrong. Each has {self.of_each:.2g} (Bonferroni). Therefore the "
+                "interval of a verdict is wider than that of the same number in a table."
             )
         if self.apart:
             counts = ", ".join(f"{count} {_at(rate)}" for rate, count in self.apart.items())

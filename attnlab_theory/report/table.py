@@ -227,9 +227,17 @@ def interval_text(interval: Interval, digits: int = 4) -> str:
     return f"{low:.{digits}g} … {high:.{digits}g}"
 
 
+CUTS = {-1.0, 0.0, 1.0}
+"""The ends of what shares, their changes and correlations can be."""
+
+
 def measured_text(interval: Interval) -> str:
-    """A measured number, or a number ± its half-width. It has no more digits than are known."""
-    if not math.isfinite(interval.width):
+    """A measured number, or a number ± its half-width. It has no more digits than are known.
+
+    An interval that ends at -1, 0 or 1 may have been cut there, at the end of what is possible. Its middle is no
+    estimate: it is printed by its ends.
+    """
+    if not math.isfinite(interval.width) or {interval.low, interval.high} & CUTS:
         return interval_text(interval)
     # Two digits of the half-width say how much is known; beyond four digits of the number nobody reads on.
     scale = max(abs(interval.low), abs(interval.high))

@@ -169,7 +169,7 @@ def test_a_run_reports_its_verdicts_or_one_json_value(done, tmp_path, capsys):
     said = capsys.readouterr().out
     (row,) = [line.split() for line in said.splitlines() if line.strip().startswith("toys-learn ")]
     assert (row[0], row[1], row[-1]) == ("toys-learn", "2", "SUPPORTED")
-    assert "2 statements about training share an error rate of 0.05" in said
+    assert "2 verdicts about training share an error rate of 0.05" in said
     assert "Figures and data:" in said
     assert run(folder, seeds=3, resume=True, json=True) == 0
     told = json.loads(capsys.readouterr().out)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.labs import page
+from attnlab_theory.labs.terms import TERMS
 
 ROOT = Path(__file__).parents[2]
 APART = ("heads", "heads/all_reviews", "reviews/sst2_search")
@@ -42,3 +43,16 @@ def test_a_long_table_is_its_least_median_and_greatest():
         "| `the-head-is-needed` | Without the head fewer labels are right. | 72 | INCONCLUSIVE (a conjecture) |"
         in text
     )
+
+
+@pytest.mark.parametrize(("lab", "term", "meaning"), [(lab, *each) for lab in TERMS for each in TERMS[lab].items()])
+def test_every_word_that_is_explained_is_on_a_page(lab, term, meaning):
+    pages = [path.read_text("utf-8") for path in (ROOT / "figures").rglob(page.NAME)]
+    assert any(f"| {term} | {meaning} |" in text for text in pages), lab
+
+
+def test_a_share_that_may_have_been_cut_is_printed_by_its_ends():
+    text = (ROOT / "figures" / "knowledge" / page.NAME).read_text("utf-8")
+    row = "| `pretraining-is-recalled` | variant vanilla, group held-out | ≥ 0.1 | 0.7745 … 1 | SUPPORTED |"
+    assert row in text
+    assert "| none | finetuned | 1 (no interval) |" in text
