@@ -71,7 +71,7 @@ def registry() -> ConstructorRegistry:
         rest[:] = [field for field in fields if field.name in EXPERT] if len(fields) > FEW else []
         common = [field for field in fields if field not in rest]
         if rest:
-            expert.__doc__ = "\n\n".join((NOT_NEEDED, *abouts))
+            expert.__doc__ = "\n\n".join(dict.fromkeys((NOT_NEEDED, *abouts)))
             common.append(StructFieldSpec(name="expert", type=expert, default=MISSING_NONPROP))
         return StructConstructorSpec(instantiate=typing.cast(type, info.type), fields=tuple(common))
 
@@ -90,7 +90,8 @@ def _flat(info: StructTypeInfo, abouts: list[str]) -> Iterator[StructFieldSpec]:
     for field in spec.fields:
         kind = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
         if dataclasses.is_dataclass(kind):
-            abouts.append(inspect.getdoc(kind) or "")
+            # The first sentence is a heading for who reads the code.
+            abouts += filter(None, [(inspect.getdoc(kind) or "").partition(". ")[2].strip()])
             inside = StructTypeInfo.make(typing.cast(type, kind), MISSING_NONPROP, in_union_context=False)
             yield from _flat(inside, abouts)
         elif any(dataclasses.is_dataclass(part) for part in map(_bare, get_args(kind))):

@@ -11,7 +11,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (ax,) = style.panels(
-        "Attention looks a sign up by its key; weights that compare no tokens can only guess it",
+        "Attention always recalls the sign of a key; weights that compare no tokens are often wrong",
         size=(7.4, 4.4),
     )
     style.draw_measured(ax, findings.of("recall-by-attention"), "n", label="attention", series=2)

@@ -92,7 +92,7 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> "Fi
 
     found = estimates.of("accuracy")
     panels = _panels(found)
-    title = f"{found[0].draws} questions answered right: {_said(panels)}"
+    title = f"Of {found[0].draws} questions are answered right: {_said(panels)}"
     widths = [max(4.2 if len(panels) > 1 else 5.6, 0.9 * len(row) + 1.6) for row in panels.values()]
     figure, axes = style.panels(title, 1, len(panels), size=(sum(widths), 4.4))
     for ax, (panel, row) in zip(axes, panels.items(), strict=True):

@@ -151,7 +151,8 @@ DELTA = Claim(
 DELTA_TABLED = foil(
     DELTA,
     name="delta-method-as-first-tabled",
-    statement=r"At $\beta\sqrt{2a} = 0.05$ the delta method is too large by 0.7 %.",
+    statement=r"At noise $a$ with $\beta\sqrt{2a} = 0.05$ the delta method's variance of the output is too large "
+    "by 0.7 %.",
     source="mathematics/noisy_keys.md#the-delta-method, as first tabled; cs224n/1c.i",
     predict=Interval.point(1 - 0.007),
     # As many settings as the claim above: both then share one compiled draw.

@@ -119,7 +119,7 @@ BLIND_TO_CONTENT = {"no attention": lambda s: s.kind != Weighting.ATTENTION}
 
 RECALL_BY_ATTENTION = Claim(
     name="recall-by-attention",
-    statement=r"Attention with $e^\beta > n - 1$ looks up the sign kept under a key, always.",
+    statement=r"Attention over $n$ keys with $e^\beta > n - 1$ always recalls the sign that belongs to a key.",
     source="mathematics/sparse.md#recalling-a-sign; Tay et al. 2021",
     hypotheses=ATTENDED | {"the key outweighs the rest": lambda s: s.strength > math.log(s.n - 1)},
     predict=Interval(0.999, 1.0),

@@ -48,7 +48,8 @@ class Train:
 
     checkpoint: Checkpoints
     preset: PresetName = "tiny"
-    """Model size and recipe. tiny: trained in seconds. homework: the homework's 3 layers of width 768."""
+    """Model size and recipe. tiny: a small model, trained in seconds.
+    homework: the homework's 3 layers of width 768."""
     texts: Texts = dataclasses.field(default_factory=Texts)
     reading_params_path: Path | None = None
     """File of a model of this lab to start from. Its size is kept."""

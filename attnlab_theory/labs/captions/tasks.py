@@ -42,7 +42,7 @@ class Run(RunLab):
     pretrain_corpus: Path | None = None
     """Text that the model `pretrained` learns first, one sentence a line. Only together with --train."""
     preset: PresetName = "tiny"
-    """Model size and recipe. tiny: trained in seconds. homework: the homework's 3 layers of width 768."""
+    """Model size and recipe. tiny: trains in seconds. homework: 3 layers of width 768."""
     arms: tuple[ArmName, ...] = ("scratch", "pretrained")
     """The models. Each is the preset with one thing changed.
     scratch: sentences in the order of the file.

@@ -15,16 +15,20 @@ from attnlab_theory.labs.plots import bars, below, interval, level, note
 from attnlab_theory.report import style
 
 PREMISES = (
-    ("slope of the variance", None, "slope of the variance, without a verdict"),
+    ("slope of the variance", None, "slope of the variance (no verdict)"),
     (
         "variance explained by the stretch",
         "the-noisy-length-matters",
         "a noisy length matters; shade: what it explains",
     ),
-    ("variance along own mean beyond that along others'", None, "excess along the own mean, without a verdict"),
-    ("variance explained along own mean", None, "variance along the own mean, shared or not"),
+    (
+        "variance along own mean beyond that along others'",
+        None,
+        "extra variance along a type's mean (no verdict)",
+    ),
+    ("variance explained along own mean", None, "variance along a type's mean, shared or not"),
     ("distance from normal", "scores-are-normal", f"scores are normal, to {NORMAL:g}; shade: distance"),
-    ("gamble index", None, "gamble index, where the text tells something"),
+    ("gamble index", None, "gamble index; empty: too few near-tied pairs"),
     (
         "weights explained by theory",
         "theory-beats-the-mean-weight",
@@ -39,8 +43,11 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
     """Where the homework's premises hold."""
     known = Estimates(e for e in estimates if e.interval != SHARE)
     matters = _shown(findings, "the-noisy-length-matters")
-    normal = _shown(findings, "scores-are-normal")
-    title = f"A noisy length is shown to matter in {matters} heads, and scores to be normal in {normal}"
+    normal = findings.of("scores-are-normal")
+    title = (
+        f"A noisy key length explains a tenth of the scores' variance in {matters} heads;\n"
+        f"normal scores: {_supported(normal)} supported, {_refuted(normal)} refuted, the rest undecided"
+    )
     shown = [
         Panel(told, known.of(quantity), findings.of(claim) if claim else Findings())
         for quantity, claim, told in PREMISES
@@ -62,7 +69,7 @@ def bluntness(estimates: Estimates) -> Figure:
     """The largest weight of a row by its length, beside the bound that the spread of scores gives."""
     top, bound = estimates.of("largest weight"), estimates.of("bound on the largest weight")
     near = [e.value for e in estimates.of("largest weight over its bound")]
-    title = f"The median head reaches {np.median(near):.0%} of the sharpness that its scores allow"
+    title = f"The median head's largest weight is {np.median(near):.0%} of the most that its scores' spread allows"
     figure, (ax,) = style.panels(title, size=(7.0, 4.2))
     for series, layer in enumerate(sorted({e.setting["layer"] for e in top})):
         own = Estimates(e for e in top if e.setting["layer"] == layer)
@@ -133,7 +140,9 @@ def collapse(estimates: Estimates) -> Figure:
     figure, (ax,) = style.panels(title, size=(6.8, 4.4))
     for series, kept in enumerate(Kept):
         own = by_depth.of("distance to rank one", kept=kept)
-        bars(ax, own, [e.setting["depth"] for e in own], series=series, label=str(kept), line=True)
+        # Beside each other: one would hide another.
+        xs = [e.setting["depth"] + 0.08 * (series - 1.5) for e in own]
+        bars(ax, own, xs, series=series, label=str(kept), line=True)
     ax.set_yscale("log")
     ax.set_xticks(sorted({e.setting["depth"] for e in by_depth}))
     ax.set(xlabel="layers passed", ylabel="relative distance to rank one")
@@ -279,6 +288,10 @@ def _has(estimates: Estimates, quantity: str) -> bool:
 
 def _supported(found: Findings) -> int:
     return sum(f.verdict == Verdict.SUPPORTED for f in found)
+
+
+def _refuted(found: Findings) -> int:
+    return sum(f.verdict == Verdict.REFUTED for f in found)
 
 
 def _shown(findings: Findings, claim: str) -> str:

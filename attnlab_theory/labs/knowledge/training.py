@@ -53,7 +53,6 @@ FALLS = {"2021": PRETRAINING[2021].fall, "2024": PRETRAINING[2024].fall, "cosine
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sizes(ModelSizes):
     """The size of a new model. The defaults are the homework's: 4 layers, 8 heads, width 256, block size 128.
-
     A model that is read from a file keeps its size. A size that is given must then agree with the file's.
     """
 
@@ -77,17 +76,12 @@ class Sizes(ModelSizes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Changes(RecipeChanges):
-    """How the model is trained. The defaults are the homework's; store has its own.
-
-    Epochs: 650 in pretrain, 30 in store, 10 in finetune after pretraining, 75 in finetune from scratch.
-    Batch size: 128 in pretrain, 256 in finetune, 48 in store.
-    Learning rate: 6e-3 in pretrain, 6e-4 in finetune, 1e-3 in store.
-    Rows of a micro-batch: on a processor 4 in pretrain, 8 in finetune and store. On another device the whole batch,
-    or a quarter of it if micro-batches are packed.
+    """How the model is trained. By default it takes 30 epochs, batches of 48 and the learning rate 1e-3.
+    A micro-batch has 8 rows on a processor. On another device it has the whole batch, or a quarter if packed.
     """
 
     schedule: Literal["2021", "2024", "cosine"] | None = None
-    """How the learning rate changes. By default that of --year in pretrain, 2021 in finetune, cosine in store.
+    """How the learning rate changes. By default as in the homework; store takes cosine.
     2021, 2024: as in the homework of that year.
     cosine: one cosine over this run, after a warm-up."""
 
@@ -99,9 +93,9 @@ class Changes(RecipeChanges):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainChanges(Changes):
-    """How the model is trained. The defaults are the homework's; store has its own."""
-
-    __doc__ = Changes.__doc__
+    """How the model is trained. By default it takes 650 epochs, batches of 128 and the learning rate 6e-3.
+    A micro-batch has 4 rows on a processor. On another device it has the whole batch, or a quarter if packed.
+    """
 
     lr: Annotated[float | None, tyro.conf.arg(aliases=["--pretrain-lr"])] = None
     """The highest learning rate. The homework of some years calls it --pretrain_lr."""
@@ -109,9 +103,10 @@ class PretrainChanges(Changes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuneChanges(Changes):
-    """How the model is trained. The defaults are the homework's; store has its own."""
-
-    __doc__ = Changes.__doc__
+    """How the model is trained. By default it takes 10 epochs after pretraining, and 75 without it.
+    Batches have 256 documents, and the learning rate is 6e-4. These are the homework's numbers.
+    A micro-batch has 8 rows on a processor. On another device it has the whole batch, or a quarter if packed.
+    """
 
     lr: Annotated[float | None, tyro.conf.arg(aliases=["--finetune-lr"])] = None
     """The highest learning rate. The homework of some years calls it --finetune_lr."""

@@ -27,7 +27,8 @@ class Run(RunLab):
     question = "Do additive scores, shared projections or a mask of zeros change what a small model learns?"
     texts: Texts = dataclasses.field(default_factory=lambda: Texts(mean="tokens"))
     preset: PresetName = "tiny"
-    """Model size and recipe. tiny: trained in seconds. homework: one epoch at learning rate 5e-4, 100 tokens."""
+    """Model size and recipe. tiny: a small model, trained in seconds.
+    homework: one epoch at learning rate 5e-4, 100 tokens."""
     arms: tuple[ArmName, ...] = ("separate", "additive", "shared-qk", "shared-qkv", "zero-after", "zero-before")
     """The mixers.
     separate: dot-product attention with queries, keys and values of their own.

@@ -52,8 +52,8 @@ class Train:
 
     checkpoint: Checkpoints
     preset: PresetName = "tiny"
-    """Model and recipe. tiny: random weights, trained in seconds. minilm: a pretrained encoder of 22 million
-    parameters, with the extra pretrained."""
+    """Model and recipe. tiny: a new model with random weights, trained in seconds.
+    minilm: a pretrained encoder of 22 million parameters, with the extra pretrained."""
     data: Data = dataclasses.field(default_factory=Data)
     optimizer: OptimizerName = "adamw"
     """The optimizer, which makes steps of gradients."""

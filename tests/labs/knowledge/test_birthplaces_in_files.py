@@ -36,7 +36,7 @@ def test_the_figure_says_how_many_are_right(folder, published, said):
     questions = parse_questions((folder / "dev.tsv").read_text())
     paths = [folder / f"{name}.predictions" for name in ("one", "three")]
     figure = accuracy_of_files(scored(paths, ["A", "B"], questions, 0.05), published)
-    assert figure.get_suptitle() == "4 questions answered right: 25.0% (A), 75.0% (B)"
+    assert figure.get_suptitle() == "Of 4 questions are answered right: 25.0% (A), 75.0% (B)"
     (legend,) = figure.legends
     assert [t.get_text() for t in legend.get_texts()][:-1] == said
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["A", "B"]
@@ -59,7 +59,9 @@ def test_long_labels_are_cut_in_the_figure(folder):
     labels = ["x" * 200 + end for end in "ab"]
     paths = [folder / f"{name}.predictions" for name in ("one", "three")]
     figure = accuracy_of_files(scored(paths, labels, questions, 0.05))
-    assert figure.get_suptitle() == "4 questions answered right: 25.0% ({0}), 75.0% ({0})".format("x" * 23 + "…")
+    assert figure.get_suptitle() == "Of 4 questions are answered right: 25.0% ({0}), 75.0% ({0})".format(
+        "x" * 23 + "…"
+    )
 
 
 def test_what_score_prints_is_drawn_in_the_format_of_its_name(folder, capsys):
