@@ -1,9 +1,8 @@
 """Blocked attention against torch's scaled_dot_product_attention: 8 heads of width 64, float32.
 
 The time of the forward pass and of forward and backward together, causal and full, and the extra memory at their
-peak. Targets are for causal attention on two cores; the full rows have none. Short sequences are raced in a
-process with a device for each core, which share the heads. Then the backward pass takes three quarters of the time
-that it takes head by head on all cores. Long sequences would need the memory of several heads.
+peak. Targets are for causal attention on two cores; the full rows have none. Each race runs in a process with a
+device for each core, which share the heads. Memory is measured so, too, and with one device.
 """
 
 import functools
@@ -11,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable
 
-from benchmarks import children, programs
+from benchmarks import children, machine, programs
 from benchmarks.memory import extra_peak
 from benchmarks.ratios import Benchmark, Row, Target, memory_row, raced
 
@@ -41,15 +40,13 @@ def ours(length: int, causal: bool, passes: str) -> Callable[[], object]:
     import jax
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from attnlab_theory.attention import blocked_attention
+    from attnlab_theory.attention import blocked_multi_head_attention
 
     block = block_for(length, causal, passes)
-    one_head = functools.partial(blocked_attention, scale=SCALE, block=block, causal=causal)
-    heads = jax.vmap(one_head)
+    heads = functools.partial(blocked_multi_head_attention, scale=SCALE, block=block, causal=causal)
+    # Where the heads are computed, there they lie.
     mesh = Mesh(jax.local_devices()[: math.gcd(HEADS, jax.local_device_count())], ("heads",))
     shared = PartitionSpec("heads")
-    if mesh.size > 1:
-        heads = jax.shard_map(heads, mesh=mesh, in_specs=shared, out_specs=shared, check_vma=False)
 
     def forward_and_backward(q, k, v, d_o):
         o, pull = jax.vjp(heads, q, k, v)
@@ -91,8 +88,7 @@ def timed(length: int, rounds: int) -> list[Row]:
     """Every pass at one length, on all devices of this process."""
     import jax
 
-    devices = jax.local_device_count()
-    size = f"{length:,}" + (f", heads over {devices} devices" if devices > 1 else "")
+    size = sized(length, jax.local_device_count())
     rows = []
     for causal, passes in itertools.product((True, False), PRODUCTS):
         race = raced(
@@ -110,30 +106,25 @@ def timed(length: int, rounds: int) -> list[Row]:
 
 def measure(quick: bool) -> list[Row]:
     """Times of every length, then memory of the long ones."""
-    rows = children.rows(
-        "benchmarks.blocked_attention:timed", length=SHORT, rounds=QUICK_ROUNDS if quick else SHORT_ROUNDS
-    )
-    if not quick:
-        rows += [row for length, rounds in ROUNDS.items() for row in timed(length, rounds)]
-    for length in [SHORT] if quick else ROUNDS:
-        for passes in PRODUCTS:
-            used = {
-                who: extra_peak(
-                    "benchmarks.blocked_attention:memory_case", who=who, length=length, causal=True, passes=passes
-                )
-                for who in ("ours", PEER)
-            }
+    lengths = {SHORT: QUICK_ROUNDS} if quick else {SHORT: SHORT_ROUNDS, **ROUNDS}
+    rows = []
+    for length, rounds in lengths.items():
+        rows += children.rows("benchmarks.blocked_attention:timed", length=length, rounds=rounds)
+    for length, passes in itertools.product([SHORT] if quick else ROUNDS, PRODUCTS):
+        case = {"length": length, "causal": True, "passes": passes}
+        peer = extra_peak("benchmarks.blocked_attention:memory_case", who=PEER, **case)
+        for devices in dict.fromkeys((1, machine.cores())):
+            used = extra_peak("benchmarks.blocked_attention:memory_case", devices=devices, who="ours", **case)
+            what, target = f"extra memory, {name_of(True, passes)}", MEMORY[passes] if devices == 1 else None
             rows.append(
-                memory_row(
-                    f"extra memory, {name_of(True, passes)}",
-                    f"{length:,}",
-                    ours=used["ours"],
-                    peer=used[PEER],
-                    peer_name=PEER,
-                    target=MEMORY[passes],
-                )
+                memory_row(what, sized(length, devices), ours=used, peer=peer, peer_name=PEER, target=target)
             )
     return rows
+
+
+def sized(length: int, devices: int) -> str:
+    """The size of a row."""
+    return f"{length:,}" + (f", heads over {devices} devices" if devices > 1 else "")
 
 
 def name_of(causal: bool, passes: str) -> str:

@@ -18,11 +18,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def extra_peak(case: str, **arguments: object) -> float:
+def extra_peak(case: str, *, devices: int = 1, **arguments: object) -> float:
     """MiB that one call of `case(**arguments)()` needs on top of its inputs, in a fresh process.
 
     Args:
         case: "module:function".
+        devices: that jax makes of the processor.
         arguments: passed to the function, through JSON.
 
     Raises:
@@ -31,6 +32,9 @@ def extra_peak(case: str, **arguments: object) -> float:
     command = [sys.executable, "-m", "benchmarks.memory", case, json.dumps(arguments)]
     # Every large block is mapped when asked for and unmapped when freed, so that none is handed on unseen.
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    if devices > 1:
+        count = f"--xla_force_host_platform_device_count={devices}"
+        environment["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {count}".strip()
     child = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if child.returncode:
         lines = child.stderr.strip().splitlines() or [f"exit status {child.returncode}"]

@@ -3,6 +3,7 @@
 from attnlab_theory.attention.additive import additive_attention, additive_weights
 from attnlab_theory.attention.alibi import alibi_attention, alibi_bias, alibi_slopes, alibi_weights
 from attnlab_theory.attention.blocked import blocked_attention
+from attnlab_theory.attention.blocked_heads import blocked_multi_head_attention
 from attnlab_theory.attention.features import (
     dense_exponential_features,
     generalized_exponential_features,
@@ -77,6 +78,7 @@ __all__ = [
     "bigbird_links",
     "bigbird_mask",
     "blocked_attention",
+    "blocked_multi_head_attention",
     "causal_mask",
     "dense_exponential_features",
     "dense_logits",

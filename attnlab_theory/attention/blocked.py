@@ -57,10 +57,8 @@ def blocked_attention(
     """Softmax attention in memory O((t + s) * block), forward and backward.
 
     Equal to `attention` up to rounding, gradients included, also where one key has all the weight. Derivatives
-    are first ones only, in reverse mode. Under `vmap` (over heads, say) the members run one after the other: each
-    of them fills the machine, and together they would not fit in its cache. Up to some 1,024 positions they do not
-    fill it backward: there `jax.shard_map` over a device for each core is faster
-    (`benchmarks/blocked_attention.py`).
+    are first ones only, in reverse mode. Under `vmap` the members run one after the other: together they would
+    not fit in the cache. For heads there is `blocked_multi_head_attention`.
 
     Args:
         q: queries, one row per output position.
