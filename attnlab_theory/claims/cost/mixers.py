@@ -59,13 +59,13 @@ class WholeMixer(Setting):
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How to make a mixer of its projections and further weights, of which shapes, and what its mixing costs."""
+    """How a mixer is made of its projections and other weights, the shapes of these, and what its mixing costs."""
 
     make: Callable[[Projections, Weights, bool], Mixer]
     mixing: Callable[[int, bool], int]
     further: Callable[[int], tuple[Any, ...]] = lambda t: ()
     projections: int = 3
-    """How many of queries, keys and values it uses whole, d by d."""
+    """How many of the projections to queries, keys and values it uses in full, d by d."""
 
 
 def _exact(t: int, causal: bool) -> int:
@@ -155,7 +155,7 @@ RECIPES: dict[MixerName, Recipe] = {
 
 @functools.cache
 def whole_cost(whole: WholeMixer) -> Cost:
-    """What the walker counts in a whole mixer."""
+    """The counted cost of a whole mixer."""
     recipe = RECIPES[whole.name]
 
     def mixed(x: Array, projections: Projections, further: Weights) -> Array:

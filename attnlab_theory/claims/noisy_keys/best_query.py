@@ -1,4 +1,4 @@
-"""Is one head doomed, or was the query bad? (docs/mathematics/noisy_keys.md)."""
+"""Does one head always err more than two, or only with a bad query? (docs/mathematics/noisy_keys.md)."""
 
 import dataclasses
 
@@ -47,7 +47,7 @@ Rounded from `theory.best_query`, which a test runs again: a search is too slow 
 """
 
 BROAD_FROM, BROAD_TO = 1e-3, 1e-1
-"""Between these variances the best query loses to two heads."""
+"""Between these variances the best single query errs more than two heads."""
 
 STRENGTH = {
     1e-6: 330.0,
