@@ -111,7 +111,7 @@ def yarn_frequencies(
         base: the frequencies fall as its powers; above 1, dimensionless.
         fast: turns within the original length from which on a pair is left alone.
         slow: turns up to which a pair is slowed down in full.
-        ramp: the axis along which it is straight.
+        ramp: the axis along which the ramp is straight.
 
     Raises:
         ValueError: if the width is odd or not positive, the base is not above 1, or the factor is below 1 or not
@@ -138,13 +138,13 @@ def yarn_frequencies(
     else:
         first, last = (_pair_that_turns(turns, width, base, original) for turns in (fast, slow))
         first, last = max(math.floor(first), 0), min(math.ceil(last), width - 1)
-        # A step where both ends are one pair, as in the published code.
+        # If both ends of the ramp are one pair, the ramp is a step, as in the published code.
         kept = 1 - np.clip((np.arange(width // 2) - first) / (last - first or 1e-3), 0, 1)
     return before * (kept + (1 - kept) / _factor(factor))
 
 
 def yarn_scale(factor: float) -> float:
-    """What YaRN multiplies queries and keys by, each: 0.1 ln(factor) + 1; scores by its square.
+    """The factor of YaRN on queries and on keys: 0.1 ln(factor) + 1. Scores are multiplied by its square.
 
     >>> yarn_scale(1.0)
     1.0
@@ -166,7 +166,7 @@ def llama3_frequencies(
     fast: float = 4.0,
     slow: float = 1.0,
 ) -> Float[np.ndarray, " half"]:
-    """Llama 3.1's: as YaRN's along rotations, with other turns and no scale.
+    """The frequencies of Llama 3.1: those of YaRN with a ramp along rotations, but with other limits and no scale.
 
     Args:
         width: how many coordinates turn, an even number.
@@ -193,7 +193,7 @@ def llama3_frequencies(
 
 
 def _pair_that_turns(turns: float, width: int, base: float, original: int) -> float:
-    """The number, not whole, of the pair that turns so often within the original length."""
+    """The index of the pair that makes this many turns within the original length; not a whole number."""
     return width * math.log(original / (2 * math.pi * turns)) / (2 * math.log(base))
 
 
