@@ -154,7 +154,7 @@ def projections_of(key: PRNGKeyArray, *, coupling: Coupling, draws: int, m: int,
     """Several projections of one coupling.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         coupling: how the rows of one projection depend on each other.
         draws: how many projections.
         m: rows of each.
