@@ -24,7 +24,7 @@ def rotary_frequencies(width: int, *, base: float = 10000.0) -> Float[np.ndarray
     array([1.  , 0.01])
 
     Args:
-        width: how many coordinates turn, an even number. It is less than that of the vectors if only a part turns.
+        width: how many coordinates turn, an even number. It is less than the vectors' width if only a part turns.
         base: the frequencies fall as its powers; dimensionless.
 
     Raises:
@@ -44,7 +44,7 @@ def interpolated_frequencies(width: int, *, factor: float, base: float = 10000.0
     """All pairs turn `factor` times more slowly: positions are squeezed into the original length.
 
     Args:
-        width: how many coordinates turn, an even number. It is less than that of the vectors if only a part turns.
+        width: how many coordinates turn, an even number. It is less than the vectors' width if only a part turns.
         factor: how many times longer the texts are, at least 1.
         base: the frequencies fall as its powers; dimensionless.
 
@@ -67,7 +67,7 @@ def ntk_frequencies(width: int, *, factor: float, base: float = 10000.0) -> Floa
     """A larger base: the slowest pair turns `factor` times more slowly, the fastest as before.
 
     Args:
-        width: how many coordinates turn, an even number. It is less than that of the vectors if only a part turns.
+        width: how many coordinates turn, an even number. It is less than the vectors' width if only a part turns.
         factor: how many times longer the texts are, at least 1.
         base: the frequencies fall as its powers; dimensionless.
 
@@ -109,8 +109,8 @@ def yarn_frequencies(
         factor: how many times longer the texts are, at least 1.
         original: positions that the model was trained on.
         base: the frequencies fall as its powers; above 1, dimensionless.
-        fast: turns within the original length from which on a pair is left alone.
-        slow: turns up to which a pair is slowed down in full.
+        fast: a pair that makes at least this many turns within the original length is left alone.
+        slow: a pair that makes at most this many turns is slowed down in full.
         ramp: the axis along which the ramp is straight.
 
     Raises:
@@ -173,8 +173,8 @@ def llama3_frequencies(
         factor: how many times longer the texts are, at least 1.
         original: positions that the model was trained on.
         base: the frequencies fall as its powers; above 1, dimensionless.
-        fast: turns within the original length from which on a pair is left alone.
-        slow: turns up to which a pair is slowed down in full.
+        fast: a pair that makes at least this many turns within the original length is left alone.
+        slow: a pair that makes at most this many turns is slowed down in full.
 
     Raises:
         ValueError: if `yarn_frequencies` refuses the arguments.

@@ -107,8 +107,8 @@ def multi_head_attention(
 
 
 GroupOrder = Literal["consecutive", "strided"]
-"""Which of h heads of queries share the keys of group i of g: i h/g to (i + 1) h/g - 1, as in Llama and in most
-libraries, or i, i + g, i + 2 g, …, as in x-transformers."""
+"""Which of h heads of queries share the keys of group i of g. consecutive: i h/g to (i + 1) h/g - 1, as in Llama
+and in most libraries. strided: i, i + g, i + 2 g, …, as in x-transformers."""
 
 
 def grouped_query_attention(

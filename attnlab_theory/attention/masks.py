@@ -38,7 +38,7 @@ def causal_mask(queries: int, keys: int | None = None) -> Bool[Array, "t s"]:
     if not queries > 0:
         raise ValueError(f"a causal mask needs at least one position, not {queries}")
     if keys < queries:
-        raise ValueError(f"{queries} queries are positions among the keys, and there are only {keys} of those")
+        raise ValueError(f"the {queries} queries are the last of the keys, but there are only {keys} keys")
     return jnp.tril(jnp.ones((queries, keys), dtype=bool), keys - queries)
 
 

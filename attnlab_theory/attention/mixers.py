@@ -448,7 +448,7 @@ def bigbird_mixer(
         scale: inverse temperature, dimensionless.
         block: positions per block; must divide the length.
         window: blocks in the window, odd.
-        global_blocks: the first so many blocks see everything and are seen by everything.
+        global_blocks: this many blocks at the start see everything and are seen by everything.
         causal: no output depends on a later token.
 
     Example:

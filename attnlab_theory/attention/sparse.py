@@ -40,8 +40,9 @@ def sliding_window_attention(
         k: keys, one row per position.
         v: values, one row per position.
         scale: inverse temperature, dimensionless.
-        window: positions a query sees, itself included. In both directions it is odd, and position t sees
-            t - window//2 .. t + window//2; causal, position t sees the last `window` up to itself. No wrap.
+        window: positions a query sees, itself included. Without `causal` it is odd, and position t sees t -
+            window//2 .. t + window//2. With `causal`, position t sees the last `window` positions up to itself. It
+            does not wrap around.
         causal: no position sees a later one.
         offset: the position of the first query among the keys. None: the queries are the last of the keys.
 
@@ -131,8 +132,8 @@ def bigbird_links(
         key: PRNG key, which the random links depend on.
         n: positions; a whole number of blocks.
         block: positions per block.
-        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
-        global_blocks: the first so many blocks see every block and are seen by every block.
+        window: blocks in the window, with the query's own in the middle; odd. It does not wrap around the ends.
+        global_blocks: this many blocks at the start see every block and are seen by every block.
         random_blocks: further blocks that each block of queries sees.
         causal: no position sees a later one; links are drawn from the past.
 
@@ -182,8 +183,8 @@ def bigbird_mask(
         key: PRNG key, which the random links depend on.
         n: positions; a whole number of blocks.
         block: positions per block.
-        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
-        global_blocks: the first so many blocks see every block and are seen by every block.
+        window: blocks in the window, with the query's own in the middle; odd. It does not wrap around the ends.
+        global_blocks: this many blocks at the start see every block and are seen by every block.
         random_blocks: further blocks that each block of queries sees.
         causal: no position sees a later one; links are drawn from the past.
 
@@ -215,8 +216,8 @@ def linked_mask(
         links: further blocks that each block of queries sees (`bigbird_links`); -1 for none.
         n: positions; a whole number of blocks.
         block: positions per block.
-        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
-        global_blocks: the first so many blocks see every block and are seen by every block.
+        window: blocks in the window, with the query's own in the middle; odd. It does not wrap around the ends.
+        global_blocks: this many blocks at the start see every block and are seen by every block.
         causal: no position sees a later one.
 
     Raises:
@@ -262,9 +263,9 @@ def bigbird_attention(
         links: further blocks that each block of queries sees (`bigbird_links`); -1 for none. A link to a block
             that is seen anyway, or twice, adds nothing.
         block: positions per block; must divide the length.
-        window: blocks in the window, odd; no wrap.
+        window: blocks in the window, odd. It does not wrap around the ends.
         scale: inverse temperature, dimensionless.
-        global_blocks: the first so many blocks see everything and are seen by everything.
+        global_blocks: this many blocks at the start see everything and are seen by everything.
         causal: no position sees a later one.
 
     Raises:
