@@ -74,9 +74,9 @@ def check(
         claim: the claim to judge.
         key: the PRNG key of the stream: checks with the same key see the same random numbers.
         error_rate: how often a verdict may be wrong at each setting, between 0 and 1.
-        max_draws: the cap at each setting, declared before looking; at least one block of the claim's chunks.
+        max_draws: the most draws at each setting, fixed before the first one; at least one block of 8 chunks.
         settings: by default those of the claim.
-        experiment: written into the findings.
+        experiment: the name of the experiment, for the findings.
 
     Returns:
         One finding per setting, in order.
@@ -163,9 +163,9 @@ def check_rivals(
             setting.
         key: the PRNG key of the stream: checks with the same key see the same random numbers.
         error_rate: how often a verdict may be wrong at each setting, between 0 and 1.
-        max_draws: the cap at each setting, declared before looking; at least one block of the claim's chunks.
+        max_draws: the most draws at each setting, fixed before the first one; at least one block of 8 chunks.
         settings: by default those of the claim.
-        experiment: written into the findings.
+        experiment: the name of the experiment, for the findings.
 
     Returns:
         One `Findings` for each prediction, in order.

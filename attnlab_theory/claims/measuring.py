@@ -77,7 +77,7 @@ def measure(
         bound: what is known of the draws: `proportion()`, `bounded(low, high)`, `known_variance(v)`. By default
             nothing is known. The interval is then that of a large sample, which keeps its error rate only roughly.
         error_rate: the chance that the interval misses the mean, between 0 and 1.
-        max_draws: the cap, declared before looking; at least one block of `8 * chunk`.
+        max_draws: the most draws, fixed before the first one; at least one block of `8 * chunk`.
         chunk: draws per device step.
         seed: another seed gives other draws.
 

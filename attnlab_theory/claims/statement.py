@@ -8,8 +8,8 @@ from attnlab_theory.claims.claim import Verdict
 from attnlab_theory.stats import Interval
 
 FINE = 0.001
-"""The default resolution of a statement. A measured interval that is wider supports it only from inside the
-prediction."""
+"""The default resolution of a statement. A wider measured interval supports a statement only if it lies inside
+the prediction."""
 
 LEAST = 3
 """Fewer runs decide nothing. With two runs, Student's t distribution is Cauchy's, which has no mean."""

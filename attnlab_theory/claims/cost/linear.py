@@ -32,9 +32,10 @@ class MixingKind(enum.StrEnum):
 
 
 class Mixing(Setting):
-    """One way to mix t tokens of width d, with so many features or sketched positions.
+    """One way to mix t tokens of width d, with `size` features or sketched positions.
 
-    For BigBird `size` is that of a block. A row sees a window of three blocks, a global block and two random ones.
+    For BigBird `size` is the length of a block. A row sees a window of three blocks, a global block and two random
+    ones.
     """
 
     kind: MixingKind

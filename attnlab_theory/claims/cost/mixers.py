@@ -24,7 +24,8 @@ from attnlab_theory.theory.cost.mixers import Synthesizer
 WIDTH, SIZE, BLOCK, WINDOW, RANDOM = 16, 8, 16, 9, 2
 SCALE = WIDTH**-0.5
 LAYOUT = {"block": BLOCK, "window": 3, "global_blocks": 1}
-"""The layout of BigBird, with RANDOM links for each block. SIZE is that of features, hidden units and sketches."""
+"""The layout of BigBird, with RANDOM links for each block. SIZE is the number of features, of hidden units, and
+of rows of a sketch."""
 
 Weights = tuple[Array, ...]
 

@@ -41,7 +41,7 @@ def _settings(estimator: Estimator) -> tuple[PairOfPoints, ...]:
 
 
 def noticeable(statement: str, error: Callable[[PairOfPoints], float]) -> Rival[PairOfPoints]:
-    """The rival that there is a bias of a quarter of the root mean square error. It would add a sixteenth to the
+    """The rival that says: the bias is a quarter of the root mean square error. It would add a sixteenth to the
     mean square.
 
     Args:

@@ -280,7 +280,8 @@ CUBES = exact_claim(
 def residual_layer(
     centre: Float[Array, " d"], residuals: Float[Array, "t d"], maps: Maps
 ) -> tuple[Float[Array, " d"], Float[Array, "t d"]]:
-    """A layer of pure self-attention on tokens that are given as a centre and residuals. So is its output.
+    """A layer of pure self-attention on tokens that are given as a centre and residuals. Its output has the same
+    form.
 
     It equals the real operator on centre + residuals, up to rounding. The difference between the weights of a token
     and those of the centre is found by expm1, however small the residuals are.

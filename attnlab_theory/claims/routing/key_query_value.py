@@ -84,7 +84,7 @@ def _half_of_the_bound(setting: HomeworkRow) -> Interval:
 
 
 def _without_leak(setting: HeadWeight) -> float:
-    """The influence if the largest score, or the first of several, got all of the weight."""
+    """The influence if the largest score got all of the weight; of equal scores, the first."""
     row = theory.weights(setting.head, setting.beta)[setting.row - 1]
     return float(setting.column - 1 == row.argmax())
 

@@ -61,7 +61,7 @@ class Attended(NamedTuple):
 
 
 def attended(key: PRNGKeyArray, beta: float, *, middle: Middle, head: Head) -> Attended:
-    """One head over the three tokens. It needs float64: at beta = 3 one weight is all but a 4000th."""
+    """One head over the three tokens, in float64: at beta = 3 only a 4000th of the weight is not on one token."""
     with jax.enable_x64(True):
         return Attended(*map(np.asarray, _attended(key, jnp.float64(beta), middle=middle, head=head)))
 

@@ -29,10 +29,11 @@ class TwoSubspaces(Setting):
 
 
 class NoisySum(Setting):
-    """Two subspaces with angles from `angle` to a right angle, and noise in every coordinate of the sum.
+    """Subspaces of m and n dimensions in width d, and noise in the sum of two vectors. Their principal angles are
+    spread from `angle` to a right angle.
 
-    The noise has standard deviation `noise`. The matrix is blend times the exact extractor plus (1 - blend) times A
-    A^T.
+    The noise has standard deviation `noise` in every coordinate. The matrix is blend times the exact extractor plus
+    (1 - blend) times A A^T.
     """
 
     d: int

@@ -278,8 +278,8 @@ FURTHEST_FOIL = foil(
 
 
 class FurthestInDepth(Setting):
-    """n unit vectors of width d. Each row should find the vector furthest from its own, in some layers of a window
-    of 3."""
+    """n unit vectors of width d. Each row should find the vector furthest from its own, in `layers` layers of a
+    window of 3."""
 
     n: int
     d: int

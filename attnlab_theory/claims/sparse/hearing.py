@@ -19,7 +19,7 @@ from attnlab_theory.theory.sparse import bigbird, hearing
 
 
 class Depth(Setting):
-    """Some layers of a window, with or without random links, over some blocks."""
+    """A number of layers of a window, with or without random links, over a number of blocks."""
 
     blocks: int
     window: int
@@ -174,7 +174,7 @@ MEETINGS_BY_CHANCE = foil(
 
 
 class Growth(Setting):
-    """The step to one layer from the layer before, over some blocks with a window of 3 and random links."""
+    """The step from the layer before to `layer`, over blocks with a window of 3 and random links."""
 
     blocks: int
     random_blocks: int
