@@ -35,7 +35,7 @@ def noisy_keys(
         key: a PRNG key, not to be used again.
         means: the keys' means, one row each.
         variance: the isotropic part, in squared units of the keys; one for all, or one per key.
-        stretch: variance along each key's own mean, per squared length of it.
+        stretch: variance along each key's own mean, in units of the mean's squared length.
         normal: where the standard normals come from.
 
     Returns:
@@ -85,7 +85,7 @@ def many_noisy_keys(
         means: the keys' means, one row each.
         n: how many draws.
         variance: the isotropic part, in squared units of the keys; one for all, or one per key.
-        stretch: variance along each key's own mean, per squared length of it.
+        stretch: variance along each key's own mean, in units of the mean's squared length.
         normal: where the standard normals come from.
 
     Raises:
@@ -155,7 +155,7 @@ def noise_factors(
     Args:
         means: the keys' means, one row each.
         variance: the isotropic part, in squared units of the keys; one for all, or one per key.
-        stretch: variance along each key's own mean, per squared length of it.
+        stretch: variance along each key's own mean, in units of the mean's squared length.
 
     Raises:
         ValueError: if `noisy_keys` refuses the arguments.
