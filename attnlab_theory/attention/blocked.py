@@ -74,10 +74,11 @@ def blocked_attention(
 
     Returns:
         One row per query, in the common type of q, k and v; half precision is computed in float32. A row with a
-        score that overflows is NaN; below the others it has no weight, unless a whole first tile overflows.
-        Values are summed before they are divided: s times the largest must not overflow. Under `jit`, where
-        values cannot be read, a row is NaN too if that sum overflows or the scale is bad. So is a row that sees a
-        key or value that is not finite. Keys and values that the causal mask hides from a row do not change it.
+        score that overflows to +inf is NaN. A score that overflows to -inf has no weight, unless all of the first
+        tile do. Values are summed before they are divided: s times the largest must not overflow. Under `jit`,
+        where values cannot be read, a row is NaN too if that sum overflows or the scale is bad. So is a row that
+        sees a key or value that is not finite. Keys and values that the causal mask hides from a row do not change
+        it.
 
     Raises:
         ValueError: if `attention` refuses the arguments; also if that sum overflows, `block` is not a positive

@@ -1,7 +1,7 @@
 """Where a token stands: sinusoids that are added, and rotations that are applied to queries and keys.
 
 Learned positions need no function: they are a table of one row per position, added to the tokens. The
-homework's table starts at zero, so before training it breaks no symmetry.
+homework's table starts at zero, so before training it tells no two positions apart.
 """
 
 from typing import Literal, get_args

@@ -93,10 +93,10 @@ def attention_weights(
             is padding reads its future.
 
     Returns:
-        Rows are probability vectors over source positions. A row with a score that overflows is NaN; one that
-        overflows below the others has no weight. Under `jit`, where values cannot be read, a row is NaN too with a
-        bad scale, if it sees nothing or if it sees a key that is not finite. XLA takes entries below the smallest
-        normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
+        Rows are probability vectors over source positions. A row with a score that overflows to +inf is NaN. A
+        score that overflows to -inf has no weight. Under `jit`, where values cannot be read, a row is also NaN if
+        the scale is bad, if it sees nothing, or if it sees a key that is not finite. XLA takes entries below the
+        smallest normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
 
     Raises:
         ValueError: if `scale` is not positive or is more than `largest_scale`. Or if there is no key, or q and k
