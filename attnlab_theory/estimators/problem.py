@@ -11,7 +11,8 @@ from attnlab_theory import refuse
 from attnlab_theory.seeds import key_for
 
 MAX_QUERIES, MAX_KEYS = 32, 512
-"""From larger arrays a random sample is judged: prediction looks at every pair of keys of every query."""
+"""From larger arrays a random sample is taken, because the prediction looks at every pair of keys of every
+query."""
 
 LARGEST_HALF_SQUARE = 700.0
 """The largest |x|^2 / 2 of a scaled vector: beyond it exp(|x|^2 / 2) overflows float64, and trigonometric features

@@ -151,7 +151,7 @@ OCTAVES = 11
 
 @functools.partial(jax.jit, static_argnums=0)
 def _even_scores(d: int) -> Float[Array, " t"]:
-    """Scores at every distance below 2**OCTAVES of the unit vector all of whose pairs are equally long."""
+    """Scores at every distance below 2**OCTAVES for the unit vector whose pairs all have the same length."""
     x = jnp.tile(jnp.array([1.0, 0.0]), d // 2) * (2 / d) ** 0.5
     distances = jnp.arange(2**OCTAVES)
     return rotary(jnp.broadcast_to(x, (distances.size, d)), distances, base=BASE) @ x
