@@ -57,7 +57,7 @@ def _score(x: Float[Array, "1 d"], start: Scalar, distance: Scalar, base: Scalar
 
 
 def _between(size: float) -> Bound:
-    # Scores of unit vectors are at most one; float32 may round them a hair beyond.
+    # Scores of unit vectors are at most one; float32 may round them to slightly more.
     return bounded(-size - 1e-5, size + 1e-5)
 
 

@@ -1,4 +1,4 @@
-"""What self-attention knows of word order: nothing, unless it is told (docs/mathematics/positions.md)."""
+"""Self-attention knows nothing of word order without positions or a mask (docs/mathematics/positions.md)."""
 
 import dataclasses
 import enum

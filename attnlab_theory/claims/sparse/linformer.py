@@ -128,7 +128,7 @@ def _rank_error(key: PRNGKeyArray, s: Sketch) -> float:
     return float(np.sum(values[s.r :] ** 2) / np.sum(values**2))
 
 
-# A weight is good to a few eps, a singular value to n times that. Both enter squared.
+# A weight errs by a few eps, a singular value by n times that. Both enter squared.
 RANK_ROUNDING = 32 * 8 * EPS
 
 BEST_RANK = exact_claim(
