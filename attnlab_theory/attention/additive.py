@@ -1,7 +1,7 @@
-"""Additive attention: a small network scores every pair, and the t x s x width numbers inside it never exist.
+"""Additive attention: a small network scores every pair. Its t x s x width hidden numbers are never held at once.
 
-The network's hidden units are summed one after the other, each over all pairs of a block of queries. So the whole
-of a block's scores stays in the cache. Backward the hidden units are computed again.
+The network's hidden units are summed one after the other, each over all pairs of a block of queries. So all scores
+of a block stay in the cache. In the backward pass the hidden units are computed again.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from attnlab_theory.attention.precision import of_one_type
 from attnlab_theory.attention.softmax import refuse_values, softmax, weighted_mean
 
 BLOCK = 128
-"""Queries whose scores are made together."""
+"""The number of queries whose scores are computed together."""
 
 
 def additive_weights(
@@ -79,7 +79,7 @@ def additive_attention(
     w_out: Float[Array, " m"],
     mask: Bool[Array, "t s"] | None = None,
 ) -> Float[Array, "t v"]:
-    """The means of the values under `additive_weights`; the t x s weights do not exist either.
+    """The means of the values under `additive_weights`; the t x s weights are never held at once either.
 
     Derivatives in reverse mode only.
 
@@ -151,7 +151,7 @@ def additive_scores(
 
 
 def _ready(a: Array, b: Array, w_out: Array) -> tuple[Any, ...]:
-    """In one type. What is infinite becomes NaN, for tanh would turn it into 1."""
+    """The arrays in one type. Infinite numbers become NaN, for tanh would turn them into 1."""
     return of_one_type(refuse.nan_unless_finite(a), refuse.nan_unless_finite(b), w_out)
 
 
@@ -190,12 +190,12 @@ def _seen(scores: Array, seen: Array | None) -> Array:
 
 
 def _over_blocks(rows: Callable[[Array, Array | None], Array], a: Array, mask: Array | None) -> Array:
-    """`rows(a, mask)` block of queries after block, each made again on the way back."""
+    """`rows(a, mask)` for one block of queries after another. Each is computed again in the backward pass."""
     t = a.shape[0]
     size = max(min(BLOCK, t), 1)
     fill = -t % size
     blocks = jnp.pad(a, ((0, fill), (0, 0))).reshape(-1, size, a.shape[1])
-    # A row that fills the last block sees every key: one that saw nothing would have no gradient but NaN.
+    # Rows that only fill up the last block see every key. A row that sees nothing would have a gradient of NaN.
     seen = None
     if mask is not None:
         filled = jnp.pad(mask, ((0, fill), (0, 0)), constant_values=True)

@@ -40,7 +40,7 @@ def alibi_slopes(h: int) -> Float[np.ndarray, " h"]:
 
 
 def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Scalar) -> Float[Array, "t s"]:
-    """What is added to the scores: minus the slope times the distance, in either direction.
+    """The numbers that are added to the scores: minus the slope times the distance, in either direction.
 
     Args:
         queries: positions of the queries, in tokens.
@@ -52,7 +52,7 @@ def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Sc
             some positions are signed, some unsigned, and no type of whole numbers holds both.
 
     Example:
-        Nothing is taken from a token's own score, one slope from its neighbour's, two from the next.
+        A token's own score stays as it is. Its neighbour's is lowered by one slope, the next one's by two.
 
         >>> at = jnp.arange(3)
         >>> print(alibi_bias(at, at, slope=0.5))

@@ -1,11 +1,11 @@
-"""Attention one block at a time: the whole matrix of weights never exists, forward or backward.
+"""Attention one block at a time: the whole matrix of weights is never held, forward or backward.
 
-A block of queries meets its keys in tiles. What it knows so far is its state: the largest score m, the
-normaliser z = sum exp(score - m) and the unnormalised output o = sum exp(score - m) v. A new tile may raise m;
-z and o are then rescaled, so that the end result is the softmax over all keys (Milakov and Gimelshein 2018).
-Backward, the weights of a tile are made again (Dao et al. 2022), and with them their normaliser and the mean of
-their gradients. One kept from the forward pass would belong to scores that are rounded otherwise: where one key has
-all the weight, that difference would be the whole gradient.
+A block of queries meets its keys in tiles. After each tile it has a state: the largest score m, the normaliser z =
+sum exp(score - m) and the unnormalised output o = sum exp(score - m) v. A new tile may raise m; z and o are then
+rescaled, so that the end result is the softmax over all keys (Milakov and Gimelshein 2018). In the backward pass
+the weights of a tile are computed again (Dao et al. 2022), and with them their normaliser and the mean of their
+gradients. A normaliser from the forward pass would belong to scores that are rounded otherwise. Where one key has
+all the weight, this difference would be as large as the gradient.
 """
 
 import functools
@@ -30,16 +30,18 @@ WHOLE_ROWS = 2048
 tiles fall out of the cache."""
 
 CAUSAL_WHOLE_ROWS = 1024
-"""The same under a causal mask, where every block has a tile of its own length. The blocks are compiled one by one.
-XLA may hold the tiles of all of them at once: half a matrix of this side, no more than 2 MiB each way."""
+"""The same limit under a causal mask, where every block has a tile of its own length. The blocks are compiled
+one by one. XLA may hold the tiles of all of them at once: half a matrix of this side, no more than 2 MiB each
+way."""
 
 PIECE = 256
-"""Queries that meet the tile on the diagonal together, and of it no key beyond their last one. Longer blocks are
-cut into pieces there, so that few scores are computed that the causal mask forbids."""
+"""The number of queries that meet the tile on the diagonal together. They meet no key after their own last
+position. Longer blocks are cut into pieces there, so that few scores are computed that the causal mask forbids.
+"""
 
 ROWS = 128
-"""Queries, at most, whose gradients are made together: they meet all the keys they see at once, for a softmax has a
-gradient only as a whole. Tile by tile the scores would have to be made twice."""
+"""The most queries whose gradients are computed together. They meet all the keys they see at once, because the
+gradient of a softmax needs its whole row. Tile by tile, the scores would have to be computed twice."""
 
 UNROLLED = 16
 """At most this many blocks are compiled one by one, or compilation would take longer than the work."""
@@ -70,10 +72,11 @@ def blocked_attention(
 
     Returns:
         One row per query, in the common type of q, k and v; half precision is computed in float32. A row with a
-        score that overflows is NaN; below the others it has no weight, unless a whole first tile overflows.
-        Values are summed before they are divided: s times the largest must not overflow. Under `jit`, where
-        values cannot be read, a row is NaN too if that sum overflows or the scale is bad. So is a row that sees a
-        key or value that is not finite. What the causal mask hides is harmless to it.
+        score that overflows to +inf is NaN. A score that overflows to -inf has no weight, unless all of the first
+        tile do. Values are summed before they are divided: s times the largest must not overflow. Under `jit`,
+        where values cannot be read, a row is NaN too if that sum overflows or the scale is bad. So is a row that
+        sees a key or value that is not finite. Keys and values that the causal mask hides from a row do not change
+        it.
 
     Raises:
         ValueError: if `attention` refuses the arguments; also if that sum overflows, `block` is not a positive
@@ -102,7 +105,7 @@ def blocked_attention(
     plan = _Plan(size, min(PIECE, size), causal, k.shape[0] <= longest, readable)
     q, k, v = of_one_type(q, k, v)
     most = largest_scale(q.dtype)
-    # Sums over all keys before they are divided: half precision has neither the range nor the digits.
+    # Values are summed over all keys before they are divided: half precision has neither the range nor the digits.
     narrow = jax.dtypes.canonicalize_dtype(q.dtype)
     wide = narrow if narrow.itemsize >= 4 else np.dtype(np.float32)
     q, k, padded = (_two_columns(jnp.asarray(x, wide)) for x in (q, k, v))
@@ -117,10 +120,10 @@ def blocked_attention(
 
 
 def _two_columns(x: Array) -> Array:
-    """A second column of zeros beside a single one.
+    """The array; if it has a single column, a column of zeros is added.
 
-    XLA makes a product of one term part of what follows it, where it is not rounded. So scores would differ from
-    those whose maximum was taken. Where one key has all the weight, the difference is as large as the gradient.
+    XLA fuses a product of one term with what follows, without rounding it. So scores would differ from those whose
+    maximum was taken. Where one key has all the weight, the difference is as large as the gradient.
     """
     return x if x.shape[1] != 1 else jnp.pad(x, ((0, 0), (0, 1)))
 
@@ -131,7 +134,7 @@ class _Plan(NamedTuple):
     causal: bool
     whole_rows: bool
     readable: bool
-    """Whether the caller can read what comes out, and refuses sums that overflow; else they are NaN."""
+    """Whether the caller can read the outputs and refuse sums that overflow. If not, such sums are NaN."""
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -153,7 +156,7 @@ _attend.defvjp(_attend_and_keep, _pull_back)
 
 @functools.cache
 def _one_by_one(work: Callable, plan: _Plan) -> Callable:
-    """`work` compiled, and a loop under `vmap`: as one batched product it is three times slower."""
+    """`work`, compiled. Under `vmap` it is a loop, because one batched product would be three times slower."""
     return jax.jit(jax.custom_batching.sequential_vmap(functools.partial(work, plan)))
 
 
@@ -164,9 +167,9 @@ class _State(NamedTuple):
 
 
 def _harmless(plan: _Plan, k: Array, v: Array) -> tuple[Array, Array, Array | None]:
-    """Keys and values of which nothing hidden can do harm, and the rows that see what is not finite.
+    """Keys and values in which no hidden NaN or infinity does harm, and the rows that see one.
 
-    Not before the loop over members, or all their keys would be copied.
+    Called inside the loop over members: before it, the keys of all members would be copied at once.
     """
     if not plan.causal or plan.readable:
         return refuse.nan_unless_finite(k), v, None
@@ -196,14 +199,14 @@ def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> Array:
 
 
 def _nothing(plan: _Plan, size: int, width: int, dtype: Any) -> _State | None:
-    """What a block of queries knows at first; None where it meets one tile alone."""
+    """The first state of a block of queries; None if the block meets a single tile."""
     if plan.whole_rows:
         return None
     return _State(m=jnp.full(size, -jnp.inf, dtype), z=jnp.zeros(size, dtype), o=jnp.zeros((size, width), dtype))
 
 
 def _grown(state: _State | None, q: Array, k: Array, v: Array, diagonal: int | None) -> _State:
-    """What a block of queries knows after one more tile of keys; None knows nothing and meets no other."""
+    """The state after one more tile of keys. A state of None means that this tile is the only one."""
     scores = _scores(q, k, diagonal)
     m = jnp.max(scores, axis=1)
     if state is not None:
@@ -218,7 +221,7 @@ def _grown(state: _State | None, q: Array, k: Array, v: Array, diagonal: int | N
 
 
 def _changed(whole: Any, rows: slice, own: Any) -> Any:
-    """Arrays with other numbers in these rows."""
+    """The arrays `whole` with these rows replaced by `own`."""
     return jax.tree.map(lambda x, new: new if new.shape == x.shape else x.at[rows].set(new), whole, own)
 
 
@@ -288,7 +291,8 @@ def _over_rows(plan: _Plan, add: Callable, sums: tuple[Array, ...], t: int, s: i
     whole = t // size
     together = max(1, whole)
     if plan.causal:
-        # Two in a loop at least, if there are many keys: XLA would make the scores of blocks without one at once.
+        # With many keys, at least two blocks share a loop. Without a loop XLA would compute the scores of all
+        # blocks at once.
         together = max(1 if s <= CAUSAL_WHOLE_ROWS else 2, -(-whole // UNROLLED))
     for first in range(0, whole, together):
         last = min(first + together, whole)

@@ -14,13 +14,13 @@ from attnlab_theory.axes import Scalar
 
 
 class Kept(NamedTuple):
-    """What later tokens need of earlier ones, in slots: the one cache of all that decode, whatever it is a part of.
+    """The keys and values of earlier tokens, in slots. Everything that decodes uses this cache.
 
-    Axes before the slots are heads, batches, or none. A slot that is not filled may hold anything: whoever attends
-    says by a mask which slots are seen.
+    Axes before the slots are heads, batches, or none. A slot that is not filled may hold anything: the caller hides
+    such slots by a mask.
 
     Example:
-        One key more takes one slot more.
+        A cache of one slot becomes one of three. The new slots hold zeros.
 
         >>> Kept(k=jnp.ones((1, 2)), v=jnp.ones((1, 1))).in_slots(3).v.ravel().tolist()
         [1.0, 0.0, 0.0]
@@ -32,7 +32,8 @@ class Kept(NamedTuple):
     def written(
         self, k: Float[Array, "*heads n d"], v: Float[Array, "*heads n v"], slot: int | Int[Array, ""]
     ) -> "Kept":
-        """The same with these keys and values in the slots from `slot` on, which must be there: nothing is checked.
+        """This cache with new keys and values in the slots from `slot` on. These slots must exist: nothing is
+        checked.
 
         >>> Kept(jnp.zeros((3, 2)), jnp.zeros((3, 1))).written(jnp.ones((1, 2)), jnp.ones((1, 1)), 1).v.ravel()
         Array([0., 1., 0.], dtype=float32)
@@ -42,7 +43,7 @@ class Kept(NamedTuple):
         )
 
     def in_slots(self, capacity: int) -> "Kept":
-        """The same with so many slots, the first of them filled as they are, the others with zeros."""
+        """This cache with `capacity` slots: first the slots that it has, then slots of zeros."""
 
         def padded(x: Array) -> Array:
             return jnp.pad(x, [*[(0, 0)] * (x.ndim - 2), (0, capacity - x.shape[-2]), (0, 0)])
@@ -51,7 +52,7 @@ class Kept(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """Room for the keys and values of a whole sequence, and how many are there already.
+    """Room for the keys and values of a whole sequence, and how many are stored already.
 
     Example:
         Room for three positions, of which none is filled yet. `empty_cache` makes the same.
@@ -95,8 +96,8 @@ def decode_step(
 ) -> tuple[Float[Array, " v"], Cache]:
     """Append one key and value and attend to everything appended so far.
 
-    Positions are the caller's affair: with rotary positions, both `q` and `k` come already turned by the
-    position of this token, and a key is never turned again.
+    The caller takes care of positions. With rotary positions, `q` and `k` must already be turned by the position of
+    this token, and a key is never turned again.
 
     Args:
         cache: keys and values of the positions before this one.
@@ -110,11 +111,11 @@ def decode_step(
 
     Raises:
         ValueError: if `attention` refuses the arguments; also if the cache is full, or k or v is of another type
-            than its arrays.
+            than the arrays of the cache.
 
     Example:
-        The first token can see nothing but itself, so its output is its value. The second sees two keys of product
-        0 with its query, and its output is the mean of both values.
+        The first token sees only itself, so its output is its value. The second sees two keys, whose products with
+        its query are 0, so its output is the mean of both values.
 
         >>> cache = empty_cache(3, 2, 2)
         >>> q, k = jnp.array([0.0, 1.0]), jnp.array([1.0, 0.0])

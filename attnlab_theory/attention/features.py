@@ -1,9 +1,9 @@
 """Random features of the softmax kernel: phi(x) . phi(y) estimates exp(x . y), without bias.
 
-Every map takes rows w of a projection, each of law N(0, I), and is raw: nothing is clipped, shifted or kept away
-from zero, so that the mean over projections is exp(x . y) exactly. What may be subtracted in a ratio of sums of
-features is in `linear`. A row is a point, a feature is a column; m projections make m features, or 2m where a map
-uses each of them twice. Maps of positive numbers have a twin that returns their logarithm, which never overflows.
+Every map takes rows w of a projection, each of law N(0, I). No feature is clipped, shifted or kept away from zero,
+so that the mean over projections is exp(x . y) exactly. What may be subtracted in a ratio of sums of features is in
+`linear`. A row is a point, a feature is a column; m projections make m features, or 2m where a map uses each of
+them twice. Maps of positive numbers have a twin that returns their logarithm, which never overflows.
 """
 
 import jax
@@ -62,7 +62,8 @@ def positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -
             infinite or NaN.
 
     Example:
-        A row w = 0 of the projection gives exp(-|x|^2/2) for every point; w = e1 gives e1 a factor e more.
+        A row w = 0 of the projection gives exp(-|x|^2/2) for every point; a row w = e1 multiplies the feature of
+        the point e1 by e.
 
         >>> x = jnp.eye(3, 2)
         >>> w = jnp.array([[0.0, 0.0], [1.0, 0.0]])
@@ -217,7 +218,8 @@ def dense_exponential_features(
     """Generalized exponential features with one parameter per direction, m of them, positive.
 
     In the coordinates of `basis`, direction i has its own a_i: exp(sum_i a_i w_i^2 + sqrt(1-4a_i) w_i x_i
-    - x_i^2/2) (1-4a_i)^(1/4). What suits given queries and keys is `theory.dense_exponential.best_parameters`.
+    - x_i^2/2) (1-4a_i)^(1/4). `theory.dense_exponential.best_parameters` finds the best parameters for given
+    queries and keys.
 
     Args:
         x: points; scale queries and keys by sqrt(scale) beforehand.
@@ -230,7 +232,7 @@ def dense_exponential_features(
             the width of x or, where it can be read, not orthonormal.
 
     Example:
-        With the same a in both directions they are the generalized exponential features, here at a = 0.
+        With the same a in both directions, dense features are the generalized exponential features; here a = 0.
 
         >>> x = jnp.eye(3, 2)
         >>> w = jnp.array([[1.0, 0.0]])

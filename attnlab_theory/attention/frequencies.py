@@ -24,7 +24,7 @@ def rotary_frequencies(width: int, *, base: float = 10000.0) -> Float[np.ndarray
     array([1.  , 0.01])
 
     Args:
-        width: how many coordinates turn, an even number. It is less than that of the vectors if only a part turns.
+        width: how many coordinates turn, an even number. It is less than the vectors' width if only a part turns.
         base: the frequencies fall as its powers; dimensionless.
 
     Raises:
@@ -44,7 +44,7 @@ def interpolated_frequencies(width: int, *, factor: float, base: float = 10000.0
     """All pairs turn `factor` times more slowly: positions are squeezed into the original length.
 
     Args:
-        width: how many coordinates turn, an even number. It is less than that of the vectors if only a part turns.
+        width: how many coordinates turn, an even number. It is less than the vectors' width if only a part turns.
         factor: how many times longer the texts are, at least 1.
         base: the frequencies fall as its powers; dimensionless.
 
@@ -67,7 +67,7 @@ def ntk_frequencies(width: int, *, factor: float, base: float = 10000.0) -> Floa
     """A larger base: the slowest pair turns `factor` times more slowly, the fastest as before.
 
     Args:
-        width: how many coordinates turn, an even number. It is less than that of the vectors if only a part turns.
+        width: how many coordinates turn, an even number. It is less than the vectors' width if only a part turns.
         factor: how many times longer the texts are, at least 1.
         base: the frequencies fall as its powers; dimensionless.
 
@@ -109,9 +109,9 @@ def yarn_frequencies(
         factor: how many times longer the texts are, at least 1.
         original: positions that the model was trained on.
         base: the frequencies fall as its powers; above 1, dimensionless.
-        fast: turns within the original length from which on a pair is left alone.
-        slow: turns up to which a pair is slowed down in full.
-        ramp: the axis along which it is straight.
+        fast: a pair that makes at least this many turns within the original length is left alone.
+        slow: a pair that makes at most this many turns is slowed down in full.
+        ramp: the axis along which the ramp is straight.
 
     Raises:
         ValueError: if the width is odd or not positive, the base is not above 1, or the factor is below 1 or not
@@ -138,13 +138,13 @@ def yarn_frequencies(
     else:
         first, last = (_pair_that_turns(turns, width, base, original) for turns in (fast, slow))
         first, last = max(math.floor(first), 0), min(math.ceil(last), width - 1)
-        # A step where both ends are one pair, as in the published code.
+        # If both ends of the ramp are one pair, the ramp is a step, as in the published code.
         kept = 1 - np.clip((np.arange(width // 2) - first) / (last - first or 1e-3), 0, 1)
     return before * (kept + (1 - kept) / _factor(factor))
 
 
 def yarn_scale(factor: float) -> float:
-    """What YaRN multiplies queries and keys by, each: 0.1 ln(factor) + 1; scores by its square.
+    """The factor of YaRN on queries and on keys: 0.1 ln(factor) + 1. Scores are multiplied by its square.
 
     >>> yarn_scale(1.0)
     1.0
@@ -166,15 +166,15 @@ def llama3_frequencies(
     fast: float = 4.0,
     slow: float = 1.0,
 ) -> Float[np.ndarray, " half"]:
-    """Llama 3.1's: as YaRN's along rotations, with other turns and no scale.
+    """The frequencies of Llama 3.1: those of YaRN with a ramp along rotations, but with other limits and no scale.
 
     Args:
         width: how many coordinates turn, an even number.
         factor: how many times longer the texts are, at least 1.
         original: positions that the model was trained on.
         base: the frequencies fall as its powers; above 1, dimensionless.
-        fast: turns within the original length from which on a pair is left alone.
-        slow: turns up to which a pair is slowed down in full.
+        fast: a pair that makes at least this many turns within the original length is left alone.
+        slow: a pair that makes at most this many turns is slowed down in full.
 
     Raises:
         ValueError: if `yarn_frequencies` refuses the arguments.
@@ -193,7 +193,7 @@ def llama3_frequencies(
 
 
 def _pair_that_turns(turns: float, width: int, base: float, original: int) -> float:
-    """The number, not whole, of the pair that turns so often within the original length."""
+    """The index of the pair that makes this many turns within the original length; not a whole number."""
     return width * math.log(original / (2 * math.pi * turns)) / (2 * math.log(base))
 
 

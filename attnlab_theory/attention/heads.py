@@ -81,7 +81,9 @@ def multi_head_attention(
         v: values, by head.
         mask: True where a query may look, the same for all heads or by head.
         scale: inverse temperature, dimensionless, the same for all heads.
-        softcap, bias, blind: as of `attention`; the bias is the same for all heads or by head.
+        softcap: c in c tanh(score / c), taken before the bias and the mask. None: no limit.
+        bias: added to the scores, the same for all heads or by head; minus infinity hides a key as the mask does.
+        blind: what becomes of a row that sees nothing: an error, zeros, the mean of all values, or NaN.
 
     Raises:
         ValueError: if `attention` refuses the arguments; also if an array has not three axes or they differ in
@@ -105,8 +107,8 @@ def multi_head_attention(
 
 
 GroupOrder = Literal["consecutive", "strided"]
-"""Which of h heads of queries share the keys of group i of g: i h/g to (i + 1) h/g - 1, as in Llama and in most
-libraries, or i, i + g, i + 2 g, …, as in x-transformers."""
+"""Which of h heads of queries share the keys of group i of g. consecutive: i h/g to (i + 1) h/g - 1, as in Llama
+and in most libraries. strided: i, i + g, i + 2 g, …, as in x-transformers."""
 
 
 def grouped_query_attention(
@@ -136,11 +138,13 @@ def grouped_query_attention(
         mask: True where a query may look, the same for all heads or by head of queries.
         scale: inverse temperature, dimensionless.
         order: which heads share a group.
-        softcap, bias, blind: as of `attention`; the bias is the same for all heads or by head of queries.
+        softcap: c in c tanh(score / c), taken before the bias and the mask. None: no limit.
+        bias: added to the scores, the same for all heads or by head of queries; minus infinity hides a key.
+        blind: what becomes of a row that sees nothing: an error, zeros, the mean of all values, or NaN.
 
     Raises:
-        ValueError: as `attention`; also if an array has not three axes, the groups do not divide the heads, or the
-            order is unknown.
+        ValueError: if `attention` refuses the arguments; also if an array has not three axes, the groups do not
+            divide the heads, or the order is unknown.
 
     Source: Ainslie et al. 2023, "GQA", section 2.2; Shazeer 2019, "Fast transformer decoding", section 3.
     """
@@ -178,7 +182,7 @@ def _by_head(name: str, x: Array | None, h: int) -> Array | None:
 
 
 def _in_groups(x: Any, g: int, order: GroupOrder) -> Any:
-    """What belongs to heads of queries, [h ...], by the group that they share: [g h/g ...]."""
+    """An array with one entry for each head of queries, [h ...], arranged by groups: [g h/g ...]."""
     if order == "consecutive":
         return x.reshape(g, -1, *x.shape[1:])
     return x.reshape(-1, g, *x.shape[1:]).swapaxes(0, 1)

@@ -15,14 +15,15 @@ from attnlab_theory import refuse
 from attnlab_theory.attention.masks import refuse_blind, refuse_mask
 
 Blind = Literal["refuse", "zeros", "mean", "nan"]
-"""What becomes of a row that sees nothing: an error; zeros; the mean of all values, hidden ones; NaN."""
+"""What becomes of a row that sees nothing: an error; zeros; the mean of all values, also of those that are
+hidden; NaN."""
 
 
 def refuse_unknown(blind: Blind) -> None:
-    """Refuse a word that is no outcome of a row that sees nothing.
+    """Refuse a word that is not one of the four in `Blind`.
 
     Raises:
-        ValueError: naming the outcomes.
+        ValueError: naming the four words.
 
     Example:
         >>> refuse_unknown("zeros")
@@ -41,7 +42,7 @@ def visible(
     """Which keys a query sees: those that neither the mask hides nor a bias of minus infinity. None: all.
 
     Raises:
-        ValueError: if `refuse_blind` refuses the two together, or `refuse_bias` the bias.
+        ValueError: if `refuse_blind` refuses what mask and bias hide together, or `refuse_bias` refuses the bias.
 
     Example:
         A bias of minus infinity hides the second key from the first query.
@@ -66,10 +67,10 @@ def visible(
 
 
 def refuse_bias(bias: Array, t: int, s: int) -> None:
-    """Refuse what cannot be added to the scores.
+    """Refuse a bias that cannot be added to the scores.
 
     Raises:
-        ValueError: if it is not of a floating type or of the wrong shape, or holds NaN or +inf.
+        ValueError: if the bias is not of a floating type, has the wrong shape, or holds NaN or +inf.
 
     Example:
         >>> refuse_bias(jnp.zeros((2, 3)), 2, 3)
@@ -115,7 +116,7 @@ def refuse_visible(mask: Bool[Array, "t s"] | None, blind: Blind = "refuse", **a
 
 
 def shown(mask: Bool[Array, "t s"], blind: Blind) -> Bool[np.ndarray, "t s"]:
-    """On the host, the values that a row reads: a blind row reads all of them, if it gives their mean.
+    """Which values each row reads, on the host. A row that sees nothing reads all of them if it gives their mean.
 
     Example:
         >>> print(shown(jnp.array([[True, False], [False, False]]), "mean").astype(int))
@@ -137,7 +138,7 @@ def without_infinities(x: Float[Array, "s c"]) -> Float[Array, "s c"]:
 
 
 def spoilt(x: Float[Array, "s c"]) -> Bool[Array, " s"] | None:
-    """Which rows are not finite; None if it can be read that all are.
+    """Which rows are not finite; None if the values can be read and all are finite.
 
     Example:
         >>> print(spoilt(jnp.array([[1.0], [jnp.inf]])), spoilt(jnp.zeros((2, 1))))
@@ -159,7 +160,8 @@ def lost_from_the_first(*arrays: Float[Array, "s _"]) -> Bool[Array, "s 1"]:
 
 @jax.custom_vjp
 def made_nan(rows: Float[Array, "t c"], lost: Bool[Array, "t 1"]) -> Float[Array, "t c"]:
-    """NaN in place of some rows, and as their gradient if anybody asks for one. Reverse mode only.
+    """The rows, with NaN in place of those that are lost. So are their gradients, unless they are zero. Reverse
+    mode only.
 
     Example:
         >>> print(made_nan(jnp.ones((2, 1)), jnp.array([[False], [True]])).T)
@@ -175,7 +177,7 @@ made_nan.defvjp(
 
 
 def blind_rows(mask: Bool[Array, "t s"], blind: Blind) -> Bool[Array, "t 1"] | None:
-    """Which rows see nothing, if that matters; None if it can be read that none does, or they are refused.
+    """Which rows see nothing. None if the mask can be read and there is no such row, or if such rows are refused.
 
     Example:
         >>> print(blind_rows(jnp.array([[True, False], [False, False]]), "zeros").T)
@@ -188,7 +190,7 @@ def blind_rows(mask: Bool[Array, "t s"], blind: Blind) -> Bool[Array, "t 1"] | N
 
 
 def with_blind(rows: Float[Array, "t c"], found: Bool[Array, "t 1"] | None, blind: Blind) -> Float[Array, "t c"]:
-    """Rows of weights or of means, made of equal scores where nothing is seen, with the outcome that is wanted.
+    """Rows of weights or of means, with zeros or NaN in rows that see nothing if `blind` says so.
 
     Example:
         >>> print(with_blind(jnp.full((2, 2), 0.5), jnp.array([[False], [True]]), "zeros"))
@@ -201,7 +203,7 @@ def with_blind(rows: Float[Array, "t c"], found: Bool[Array, "t 1"] | None, blin
 
 
 def all_finite(x: Array) -> bool:
-    """Whether it can be read, and is finite.
+    """Whether the array can be read, and is finite.
 
     Example:
         >>> all_finite(jnp.array([1.0])), all_finite(jnp.array([jnp.nan]))

@@ -29,7 +29,7 @@ CHUNK = 64
 cores 64 was a third faster than 128 at m = 256 and v = 64, and as fast as 32."""
 
 EXACT = "use attention, which is exact at any size"
-"""What is left to someone whose features are too far apart even after the shifts."""
+"""The advice of an error message if features are too far apart even after the shifts."""
 
 LogFeatures = Callable[[Float[Array, "t d"], Float[Array, "m d"]], Float[Array, "t f"]]
 """(points, projection) -> logarithms of positive features."""
@@ -41,9 +41,9 @@ def linear_attention(
     """Attention with weights phi_q . phi_k, normalised to sum to one, in time O((t + s) m v).
 
     Nothing is added to the normaliser. With features of either sign (trigonometric ones) it may come out negative
-    or nearly zero, weights then lie outside [0, 1], and the result is what it is. Memory beyond inputs and outputs
-    is O(m v), forward and backward; derivatives in reverse mode only. Over heads, `jax.lax.map` is faster than
-    `jax.vmap` where the features are made inside: those of one head fit in the cache.
+    or nearly zero. Weights then lie outside [0, 1], and the result is returned as it is. Memory beyond inputs and
+    outputs is O(m v), forward and backward; derivatives in reverse mode only. Over heads, `jax.lax.map` is faster
+    than `jax.vmap` where the features are made inside: those of one head fit in the cache.
 
     Args:
         phi_q: features of the queries, one row per output position.
@@ -61,8 +61,8 @@ def linear_attention(
             zero or overflows. Or if a sum of values overflows, which is taken before the division.
 
     Example:
-        Positive features as they are: the first query shares features with the first key alone and copies its
-        value. The last one sees all keys and takes the mean of the values.
+        The first query shares features with the first key only, and so copies its value. The last one sees all keys
+        and takes the mean of the values.
 
         >>> phi_q = jnp.array([[1.0, 0, 0], [0, 1, 0], [1, 1, 1]])
         >>> v = jnp.array([[3.0, 0], [0, 3], [0, 0]])
@@ -183,7 +183,7 @@ def query_shift(log_phi_q: Float[Array, "t m"]) -> Float[Array, " t"]:
 def key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, ""]:
     """The largest log feature of all keys. Subtracting it multiplies numerators and normalisers alike.
 
-    Exact, but of all keys: not for a causal mask, where a later key could underflow earlier ones.
+    This is exact, but not for a causal mask: there a large later key could make earlier ones underflow.
 
     Args:
         log_phi_k: log features, one row per key.
@@ -219,7 +219,8 @@ def _ratio(phi_q: Array, phi_k: Array, v: Array, *, causal: bool, growth: Array 
     # The normaliser is the output for a value of one.
     values, lost = jnp.pad(v, ((0, 0), (0, 1)), constant_values=1), None
     if causal:
-        # Traced, what is not finite may be hidden from earlier rows, and must not reach them as zero times NaN.
+        # A traced number that is not finite may be hidden from earlier rows, and must not reach them as zero times
+        # NaN.
         if not (refuse.is_concrete(phi_k) and refuse.is_concrete(v)):
             lost = lost_from_the_first(phi_k, v)
             phi_k, values = without_infinities(phi_k), without_infinities(values)
@@ -227,7 +228,7 @@ def _ratio(phi_q: Array, phi_k: Array, v: Array, *, causal: bool, growth: Array 
         sums = _causal_product(*of_one_type(phi_q, phi_k, values, growth))
     else:
         sums = jnp.einsum("tm,vm->tv", phi_q, jnp.einsum("sv,sm->vm", values, phi_k))
-    # Traced, an infinite sum is NaN: a finite one divided by an infinite normaliser would be a plausible 0.
+    # A traced infinite sum becomes NaN: a finite sum divided by an infinite normaliser would be a plausible 0.
     sums = refuse.nan_unless_finite(sums)
     o, normaliser = sums[:, :-1], sums[:, -1]
     _refuse_normaliser(normaliser, remedy)
@@ -277,10 +278,11 @@ def _product_and_inputs(q: Array, k: Array, v: Array, growth: Array | None):
 
 
 def _pull_back(kept: tuple, d_rows: Array):
-    """Three more causal products: d_q from the past, d_k and d_v from the future, which is a past read backwards.
+    """The gradients, by three more causal products: d_q sums over the past, d_k and d_v over the future. The future
+    is the past of the reversed sequence.
 
-    No state is stored for any position. Growth only divides what is shared by numerator and normaliser: its
-    gradient is asked for by nobody, and is zero.
+    No state is stored for any position. Growth divides numerator and normaliser alike and cancels, so its gradient
+    is set to zero.
     """
     q, k, v, growth = kept
     backwards = functools.partial(jax.tree.map, lambda x: x[::-1])

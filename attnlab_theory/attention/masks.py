@@ -38,7 +38,7 @@ def causal_mask(queries: int, keys: int | None = None) -> Bool[Array, "t s"]:
     if not queries > 0:
         raise ValueError(f"a causal mask needs at least one position, not {queries}")
     if keys < queries:
-        raise ValueError(f"{queries} queries are positions among the keys, and there are only {keys} of those")
+        raise ValueError(f"the {queries} queries are the last of the keys, but there are only {keys} keys")
     return jnp.tril(jnp.ones((queries, keys), dtype=bool), keys - queries)
 
 
@@ -50,7 +50,7 @@ def window_mask(
     after: int | None = 0,
     offset: int | Int[Array, ""] | None = None,
 ) -> Bool[Array, "t s"]:
-    """The mask under which each position sees so many positions before it and after it, and itself.
+    """The mask under which each position sees itself, some positions before it and some after it.
 
     >>> window_mask(3, before=1).astype(int)
     Array([[1, 0, 0],
@@ -83,7 +83,9 @@ def window_mask(
                 raise ValueError(f"{name} must not be negative, but is {number}")
     if offset is None:
         if keys < queries:
-            raise ValueError(f"{queries} queries are no positions among {keys} keys: say where, by offset")
+            raise ValueError(
+                f"{queries} queries do not fit among {keys} keys: give the position of the first query as offset"
+            )
         offset = keys - queries
     elif refuse.is_concrete(offset):
         refuse.not_whole(offset=offset)
@@ -95,7 +97,7 @@ def window_mask(
 
 
 def length_mask(queries: int, keys: int, *, length: int | Int[Array, ""]) -> Bool[Array, "t s"]:
-    """The mask that hides what fills a sequence up: of the keys, the first `length` are seen.
+    """The mask that hides padding: only the first `length` keys are seen.
 
     >>> length_mask(1, 4, length=3)
     Array([[ True,  True,  True, False]], dtype=bool)
@@ -129,7 +131,7 @@ def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
         ValueError: with the dtype or the shape that is needed, or the first query that sees nothing.
 
     Example:
-        A good mask passes in silence. One that hides everything does not.
+        A good mask passes. One that hides everything is refused.
 
         >>> refuse_blind(causal_mask(3), 3, 3)
         >>> refuse_blind(jnp.zeros((3, 3), bool), 3, 3)
@@ -158,7 +160,7 @@ def refuse_mask(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
     """
     if mask is None:
         return
-    # A mask to be added (0 and -inf) would be read the wrong way round, and NaN as True.
+    # A mask that is meant to be added (0 and -inf) would be read the wrong way round, and NaN as True.
     if mask.dtype != bool:
         raise ValueError(f"mask must be boolean, True where a query may look, not {mask.dtype}")
     if mask.shape != (t, s):

@@ -1,8 +1,8 @@
-"""Whole mixers, a sequence to a sequence: what identities, leaks and costs are tried on.
+"""Whole mixers, from a sequence to a sequence. Identities, leaks and costs are tested on them.
 
-`mixer(x [t d]) -> [t v]` has its weights inside. It says whether it claims to be causal and whether it can honour a
-mask; one that cannot refuses it. `Mixer` is the protocol. `HeadMixer` is one head of self-attention, or of what
-stands in its place; a `MixingLayer` of a language model is a mixer of several heads.
+`mixer(x [t d]) -> [t v]` has its weights inside. It says whether it claims to be causal, and whether it can use a
+mask. A mixer that cannot use a mask refuses it. `Mixer` is the protocol. `HeadMixer` is one head of self-attention,
+or of what replaces it; a `MixingLayer` of a language model is a mixer of several heads.
 """
 
 import dataclasses
@@ -98,17 +98,17 @@ class Mixer(Protocol):
 
     @property
     def name(self) -> str:
-        """What a complaint calls it."""
+        """The name of the mixer in messages."""
         ...
 
     @property
     def causal(self) -> bool:
-        """Whether it claims that no output depends on a later token."""
+        """Whether the mixer claims that no output depends on a later token."""
         ...
 
     @property
     def masked(self) -> bool:
-        """Whether it can honour a mask."""
+        """Whether the mixer can use a mask."""
         ...
 
     def __call__(self, x: Float[Array, "t d"], mask: Mask = None) -> Float[Array, "t v"]:
@@ -357,7 +357,7 @@ def dense_synthesizer_mixer(w_v: Float[Array, "d v"], layers: TwoLayers, *, caus
 
 
 def zero_after_softmax_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -> Mixer:
-    """The foil: the mask is applied after the softmax. It claims to be causal, and is not.
+    """A mistake: the mask is applied after the softmax. The mixer claims to be causal, and is not.
 
     Args:
         weights: what makes queries, keys and values of the tokens.
@@ -392,7 +392,7 @@ def blocked_mixer(weights: Projections, *, scale: Scalar, block: int, causal: bo
         causal: no output depends on a later token.
 
     Example:
-        The numbers of `softmax_mixer`, two tokens at a time.
+        The same numbers as from `softmax_mixer`, two tokens at a time.
 
         >>> same = Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2))
         >>> print(np.asarray(blocked_mixer(same, scale=np.log(2), block=2)(jnp.eye(3, 2))).round(2))
@@ -448,7 +448,7 @@ def bigbird_mixer(
         scale: inverse temperature, dimensionless.
         block: positions per block; must divide the length.
         window: blocks in the window, odd.
-        global_blocks: the first so many blocks see everything and are seen by everything.
+        global_blocks: this many blocks at the start see everything and are seen by everything.
         causal: no output depends on a later token.
 
     Example:
@@ -474,14 +474,14 @@ def bigbird_mixer(
 def linformer_mixer(
     weights: Projections, e: Float[Array, "m n"], f: Float[Array, "m n"], *, scale: Scalar, causal: bool = False
 ) -> Mixer:
-    """`linformer_attention`. It has no causal form: asked for one, it mixes as ever and leaks (an exhibit).
+    """`linformer_attention`. It has no causal form: with `causal` it computes the same and leaks, as an example.
 
     Args:
         weights: what makes queries, keys and values of the tokens.
         e: projection of the keys along the sequence.
         f: projection of the values; may be `e`.
         scale: inverse temperature, dimensionless.
-        causal: what it claims, which changes nothing that it computes.
+        causal: whether it claims to be causal. This does not change what it computes.
 
     Example:
         Queries of 0 give half of the first token, and half of the sum of the others.
@@ -504,14 +504,15 @@ def linear_mixer(
     causal: bool = False,
     name: str = "linear",
 ) -> Mixer:
-    """`linear_attention` with any feature map, of queries and keys multiplied by sqrt(scale) each; raw.
+    """`linear_attention` with any feature map. Queries and keys are multiplied by sqrt(scale) each; nothing is
+    shifted.
 
     Args:
         weights: what makes queries, keys and values of the tokens.
         features: from rows of queries or keys to rows of features.
         scale: inverse temperature, dimensionless.
         causal: no output depends on a later token.
-        name: what a complaint calls it.
+        name: the name of the mixer in messages.
 
     Example:
         A feature that is 1 everywhere weighs every token alike.
@@ -537,7 +538,7 @@ def linear_mixer(
 def feature_mixer(
     weights: Projections, projection: Float[Array, "n m"], *, scale: Scalar, causal: bool = False
 ) -> Mixer:
-    """`feature_attention`: positive features, shifted by what cancels.
+    """`feature_attention`: positive features, with shifts that cancel.
 
     Args:
         weights: what makes queries, keys and values of the tokens.
@@ -582,7 +583,7 @@ def cached_mixer(weights: Projections, *, scale: Scalar) -> Mixer:
 
 
 def _masked(name: str, mix: Mix, causal: bool) -> Mixer:
-    """A mixer that takes a mask, with the causal one laid over it if asked for."""
+    """A mixer that takes a mask. If it is causal, the causal mask is applied as well."""
     under = functools.partial(_of_the_past, mix) if causal else mix
     return HeadMixer(name=_named(name, causal), mix=under, causal=causal, masked=True)
 

@@ -1,7 +1,7 @@
 """Where a token stands: sinusoids that are added, and rotations that are applied to queries and keys.
 
 Learned positions need no function: they are a table of one row per position, added to the tokens. The
-homework's table starts at zero, so before training it breaks no symmetry.
+homework's table starts at zero, so before training it tells no two positions apart.
 """
 
 from typing import Literal, get_args
@@ -38,8 +38,8 @@ def rotary(
         positions: where each row stands, in tokens; any real numbers, negative ones too.
         base: the angular frequencies fall as its powers; dimensionless.
         layout: which coordinates form a pair.
-        frequencies: of the pairs, in radians per token, in place of those of the base (`frequencies.py`). Of n
-            pairs, the first 2n coordinates turn in their layout, and the others stay as they are: partial rotary.
+        frequencies: of the pairs, in radians per token, instead of those of the base (`frequencies.py`). With n of
+            them the first 2n coordinates turn in their layout, and the others stay as they are: partial rotary.
 
     Returns:
         The rotated rows. Under `jit`, a base that is not positive and finite gives NaN.
@@ -125,12 +125,12 @@ def rotation_matrix(
 ) -> Float[Array, "{width} {width}"]:
     """The matrix R with R x = `rotary` of x at one position, interleaved layout.
 
-    Built entry by entry in the textbook's way, as the form that `rotary` is compared with; never use it to
-    compute: it costs d**2 products where d are needed.
+    It is built entry by entry as in textbooks, and `rotary` is compared with it. Do not use it to compute: it costs
+    d**2 products where d are enough.
 
     Args:
         position: in tokens.
-        width: how many numbers a vector has on which it acts.
+        width: how many numbers a vector has.
         base: the angular frequencies fall as its powers; dimensionless.
         dtype: the type of the result; by default JAX's float.
 

@@ -8,7 +8,8 @@ from jaxtyping import Array
 
 
 def of_one_type(*arrays: Array | None) -> tuple[Any, ...]:
-    """The arrays in the type that their product would have; as they are where their types agree, None included.
+    """The arrays in the type that their product would have. None stays None, and arrays of one type stay as they
+    are.
 
     A derivative comes back in the type of its own array.
 

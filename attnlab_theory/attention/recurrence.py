@@ -17,12 +17,12 @@ def recurrent_layer(
 
     Args:
         x: tokens.
-        w_in: what a state takes of its token.
-        w: what a state takes of the state before.
+        w_in: the matrix from a token to its state.
+        w: the matrix from a state to the next one.
         activation: f, entry by entry.
 
     Example:
-        With w = 1/2 and no bend a state keeps half of the one before: the first token fades as 1, 1/2, 1/4.
+        With w = 1/2 and no nonlinearity a state keeps half of the one before: the first token fades as 1, 1/2, 1/4.
 
         >>> x = jnp.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
         >>> print(recurrent_layer(x, jnp.eye(2), jnp.eye(2) / 2, lambda h: h))

@@ -1,4 +1,4 @@
-"""Linformer: keys and values are sketched along the sequence before softmax attention looks at them."""
+"""Linformer: keys and values are sketched along the sequence before softmax attention."""
 
 from jaxtyping import Array, Float
 
@@ -58,7 +58,7 @@ def linformer_attention(
     refuse.different_axes("sketched positions", e=e.shape[0], f=f.shape[0])
     if not e.shape[0]:
         raise ValueError("e and f need at least one row: there is nothing to attend to in a sketch of 0 positions")
-    # Sketched, no keys at all would be zeros that `attention` could not tell from keys.
+    # The sketch of no keys at all would be zeros, which `attention` could not tell from keys.
     if not k.shape[0]:
         raise ValueError(f"attention needs at least one key, but k has shape {k.shape}")
     refuse.non_finite(k=k, e=e, f=f)

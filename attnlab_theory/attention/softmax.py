@@ -83,8 +83,8 @@ def attention_weights(
         q: queries, one row per output position.
         k: keys, one row per source position.
         mask: True where a query may look. None lets every query see every key.
-        scale: inverse temperature, dimensionless. No default: the theory here is stated
-            for scale = 1 and the GPT uses 1/sqrt(d); guessing hides the gap.
+        scale: inverse temperature, dimensionless. There is no default, because the theory here is for scale = 1 and
+            the GPT uses 1/sqrt(d).
         softcap: c in c tanh(score / c), taken before the bias and the mask: no score exceeds it. None: no limit.
         bias: added to the scores, a float mask for instance; minus infinity hides a key as the mask does. It is
             rounded to the type of the scores.
@@ -93,17 +93,18 @@ def attention_weights(
             is padding reads its future.
 
     Returns:
-        Rows are probability vectors over source positions. A row with a score that overflows is NaN; one that
-        overflows below the others has no weight. Under `jit`, where values cannot be read, a row is NaN too with a
-        bad scale, if it sees nothing or if it sees a key that is not finite. XLA takes entries below the smallest
-        normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
+        Rows are probability vectors over source positions. A row with a score that overflows to +inf is NaN. A
+        score that overflows to -inf has no weight. Under `jit`, where values cannot be read, a row is also NaN if
+        the scale is bad, if it sees nothing, or if it sees a key that is not finite. XLA takes entries below the
+        smallest normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
 
     Raises:
         ValueError: if `scale` is not positive or is more than `largest_scale`. Or if there is no key, or q and k
             differ in width. Or if an array is not finite, not of a floating type or has not two axes. Or if the
             mask has the wrong shape or hides a whole row. Or if entries below the smallest normal number would
             decide a score. Or if the cap is not positive and finite, the bias has another shape or holds NaN or
-            +inf, or `blind` is none of its words. Keys that are not finite are refused where a query sees them.
+            +inf, or `blind` is none of its four words. Keys that are not finite are refused where a query sees
+            them.
 
     Example:
         At scale log 2 a score of 1 doubles the weight: 2 to 1 to 1. The last query is 0 and sees all keys alike.
@@ -152,7 +153,7 @@ def attention(
 
     Returns:
         One row per query. Keys and values that the mask hides from a query may be NaN or infinite: its row and all
-        gradients stay as they are. Under `jit`, one that it sees makes the whole row NaN.
+        gradients stay as they are. Under `jit`, such a number makes the whole row NaN if the query sees it.
 
     Raises:
         ValueError: if `attention_weights` refuses the arguments; also if k and v differ in length, or v is not
@@ -185,7 +186,13 @@ def masked_scores(
 ) -> Float[Array, "t s"]:
     """The scores, minus infinity where the mask hides a key, NaN where a query sees one that is not finite.
 
-    The arguments are those of `attention_weights`, but a mask may hide whole rows.
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        mask: True where a query may look. It may hide whole rows.
+        scale: inverse temperature, dimensionless.
+        softcap: c in c tanh(score / c), taken before the bias and the mask. None: no limit.
+        bias: added to the scores.
 
     Example:
         >>> x = jnp.eye(2)
@@ -220,7 +227,8 @@ def masked_scores(
 def softmax(
     scores: Float[Array, "t s"], mask: Bool[Array, "t s"] | None = None, blind: Blind = "refuse"
 ) -> Float[Array, "t s"]:
-    """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one.
+    """Rows of weights. In half precision only the weights are rounded: float16 cannot sum 65,536 powers of size
+    one.
 
     Args:
         scores: one row per query; minus infinity where it may not look.
@@ -278,7 +286,7 @@ def weighted_mean(
     o = _mean(scores, v if lost is None else without_infinities(v))
     if lost is not None:
         seen = mask if found is None or blind != "mean" else mask | found
-        # Times NaN, not NaN instead: the gradients of such a row are NaN, too.
+        # Rows are multiplied by NaN and not replaced by it, so that their gradients are NaN too.
         o = o * jnp.where(jnp.any(seen & lost[None, :], axis=1, keepdims=True), jnp.nan, 1.0).astype(o.dtype)
     return with_blind(o, found, blind)
 
@@ -300,7 +308,7 @@ def _powers(scores: Array) -> tuple[Array, Array]:
 
 @functools.cache
 def largest_scale(dtype: DTypeLike) -> float:
-    """The largest scale of a type: beyond it, products that the type takes for 0 would count.
+    """The largest scale of a type: beyond it, products that are rounded to 0 would matter.
 
     Args:
         dtype: a floating type.
@@ -317,13 +325,13 @@ def largest_scale(dtype: DTypeLike) -> float:
 
 @functools.cache
 def _smallest(dtype: DTypeLike) -> float:
-    """The least number that XLA tells from 0: float16 alone keeps its subnormal ones."""
+    """The least number that XLA tells from 0: only in float16 does it keep subnormal numbers."""
     info = jnp.finfo(dtype)
     return float(info.smallest_subnormal if info.dtype == jnp.float16 else info.tiny)
 
 
 def refuse_inputs(q: Array, k: Array, scale: Scalar, mask: Array | None = None) -> None:
-    """Refuse queries, keys and a scale that have no attention.
+    """Refuse queries, keys and a scale for which attention is not defined.
 
     Args:
         q: queries, one row per output position.
@@ -336,7 +344,7 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar, mask: Array | None = None) 
             below the smallest normal number would decide a score.
 
     Example:
-        Good inputs pass in silence; a negative scale does not.
+        Good inputs pass; a negative scale is refused.
 
         >>> x = jnp.eye(3, 2)
         >>> refuse_inputs(x, x, 1.0)
@@ -367,7 +375,8 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar, mask: Array | None = None) 
 
 
 def _refuse_lost(q: Array, k: Array, scale: float) -> None:
-    """Refuse entries that XLA takes for 0 where, times the largest entry of the other side, they would count."""
+    """Refuse entries that XLA takes for 0 although, times the largest entry of the other side, they would
+    matter."""
     kind = jnp.result_type(q, k)
     smallest, rounding = _smallest(kind), largest_scale(kind) * _smallest(kind)
     sides = {"q": np.asarray(q), "k": np.asarray(k)}
@@ -386,7 +395,7 @@ def _refuse_lost(q: Array, k: Array, scale: float) -> None:
 
 
 def refuse_values(k: Array, v: Array, mask: Array | None = None, blind: Blind = "refuse") -> None:
-    """Refuse values that do not belong to the keys, or that have no mean.
+    """Refuse values that do not fit the keys, or that have no mean.
 
     Args:
         k: keys, one row per source position.

@@ -1,7 +1,7 @@
 """Attention to a few blocks of keys per block of queries: sliding windows and BigBird, linear in the length.
 
 Every block of queries gathers the keys and values that it sees and attends to them under a mask of its own. The
-matrix of all pairs never exists, forward or backward.
+matrix of all pairs is never held, neither in the forward nor in the backward pass.
 """
 
 from collections.abc import Callable
@@ -17,10 +17,10 @@ from attnlab_theory.attention.softmax import attention, refuse_inputs, refuse_va
 from attnlab_theory.axes import Scalar
 
 SLIDING_BLOCK = 128
-"""Least number of queries that slide together: smaller products leave the machine idle."""
+"""The least number of queries in one block of a sliding window: smaller matrix products leave cores idle."""
 
 ABSENT = -1
-"""In the place of a block or a key that is not there."""
+"""Stands for a block or a key that does not exist."""
 
 
 def sliding_window_attention(
@@ -40,8 +40,9 @@ def sliding_window_attention(
         k: keys, one row per position.
         v: values, one row per position.
         scale: inverse temperature, dimensionless.
-        window: positions a query sees, itself included. In both directions it is odd, and position t sees
-            t - window//2 .. t + window//2; causal, position t sees the last `window` up to itself. No wrap.
+        window: positions a query sees, itself included. Without `causal` it is odd, and position t sees t -
+            window//2 .. t + window//2. With `causal`, position t sees the last `window` positions up to itself. It
+            does not wrap around.
         causal: no position sees a later one.
         offset: the position of the first query among the keys. None: the queries are the last of the keys.
 
@@ -80,7 +81,7 @@ def sliding_window_attention(
     offset = _offset(n, there_are, before, after, offset)
     size = min(n, max(SLIDING_BLOCK, before + after))
     starts = np.arange(0, n, size)
-    # Queries past the end repeat the last one: a row that saw nothing would have no gradient but NaN.
+    # Queries past the end repeat the last one. A row that sees nothing would have a gradient of NaN.
     at = np.minimum(starts[:, None] + np.arange(size), n - 1)
     around = starts[:, None] + np.arange(-before, size + after) + offset
     keys = jnp.asarray(np.where((around >= 0) & (around < there_are), around, ABSENT), jnp.int32)
@@ -98,7 +99,9 @@ def _offset(queries: int, keys: int, before: int, after: int, offset: int | None
     """Where the first query stands, if every window shows a key."""
     if offset is None:
         if keys < queries:
-            raise ValueError(f"{queries} queries are no positions among {keys} keys: say where, by offset")
+            raise ValueError(
+                f"{queries} queries do not fit among {keys} keys: give the position of the first query as offset"
+            )
         return keys - queries
     refuse.not_whole(offset=offset)
     last = offset + queries - 1
@@ -120,7 +123,7 @@ def bigbird_links(
 ) -> Int[Array, "blocks links"]:
     """For every block of queries, `random_blocks` different blocks of keys that it does not see anyway.
 
-    The one place in this room that takes a key: BigBird's graph is random by definition.
+    Nothing else in `attention` takes a PRNG key: BigBird's graph is random by definition.
 
     Returns:
         Block numbers; -1 where no block is left to choose (short sequences, early causal rows, global rows).
@@ -129,8 +132,8 @@ def bigbird_links(
         key: PRNG key, which the random links depend on.
         n: positions; a whole number of blocks.
         block: positions per block.
-        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
-        global_blocks: the first so many blocks see every block and are seen by every block.
+        window: blocks in the window, with the query's own in the middle; odd. It does not wrap around the ends.
+        global_blocks: this many blocks at the start see every block and are seen by every block.
         random_blocks: further blocks that each block of queries sees.
         causal: no position sees a later one; links are drawn from the past.
 
@@ -145,7 +148,7 @@ def bigbird_links(
         >>> links.shape, bool(np.any(links[:, 0] == np.arange(3, dtype=np.int32)))
         ((3, 1), False)
 
-        Asked for two, it has no choice.
+        With two links, a block draws both others.
 
         >>> print(np.sort(bigbird_links(jax.random.key(0), 3, random_blocks=2, **layout)))
         [[1 2]
@@ -180,8 +183,8 @@ def bigbird_mask(
         key: PRNG key, which the random links depend on.
         n: positions; a whole number of blocks.
         block: positions per block.
-        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
-        global_blocks: the first so many blocks see every block and are seen by every block.
+        window: blocks in the window, with the query's own in the middle; odd. It does not wrap around the ends.
+        global_blocks: this many blocks at the start see every block and are seen by every block.
         random_blocks: further blocks that each block of queries sees.
         causal: no position sees a later one; links are drawn from the past.
 
@@ -213,8 +216,8 @@ def linked_mask(
         links: further blocks that each block of queries sees (`bigbird_links`); -1 for none.
         n: positions; a whole number of blocks.
         block: positions per block.
-        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
-        global_blocks: the first so many blocks see every block and are seen by every block.
+        window: blocks in the window, with the query's own in the middle; odd. It does not wrap around the ends.
+        global_blocks: this many blocks at the start see every block and are seen by every block.
         causal: no position sees a later one.
 
     Raises:
@@ -260,9 +263,9 @@ def bigbird_attention(
         links: further blocks that each block of queries sees (`bigbird_links`); -1 for none. A link to a block
             that is seen anyway, or twice, adds nothing.
         block: positions per block; must divide the length.
-        window: blocks in the window, odd; no wrap.
+        window: blocks in the window, odd. It does not wrap around the ends.
         scale: inverse temperature, dimensionless.
-        global_blocks: the first so many blocks see everything and are seen by everything.
+        global_blocks: this many blocks at the start see everything and are seen by everything.
         causal: no position sees a later one.
 
     Raises:
@@ -286,7 +289,8 @@ def bigbird_attention(
     """
     n = _length(q, k, v, scale)
     count = _linked_blocks(links, n, block, window, global_blocks)
-    # A global query sees every key; under a causal mask its past is global, and it is a row like the others.
+    # A global query sees every key. Under a causal mask it sees only earlier blocks, which are global too, so it
+    # needs no code of its own.
     whole = 0 if causal else global_blocks
     first = [attention(q[: whole * block], k, v, scale=scale)] if whole else []
     if whole == count:
@@ -310,7 +314,8 @@ def bigbird_attention(
 
 
 def _seen(links: Array, count: int, window: int, global_blocks: int) -> Int[Array, "blocks seen"]:
-    """Numbers of the blocks that each block of queries sees, every one once; absent ones in between."""
+    """The numbers of the blocks that each block of queries sees, each once. ABSENT fills the places of blocks
+    that are missing or repeated."""
     row = np.arange(count)[:, None]
     near = row + np.arange(-(window // 2), window // 2 + 1)
     always = np.concatenate([np.broadcast_to(np.arange(global_blocks), (count, global_blocks)), near], axis=1)
@@ -332,7 +337,7 @@ def _by_blocks(
 ) -> Float[Array, "n b v"]:
     """Attention of every block of queries to its own keys, block after block, at the positions given."""
 
-    # Made again on the way back: the weights of all blocks together would be the largest array by far.
+    # Computed again in the backward pass: the weights of all blocks together would be the largest array by far.
     @jax.checkpoint
     def one(part: tuple[Array, ...]) -> Array:
         q, k, v, query, key = part

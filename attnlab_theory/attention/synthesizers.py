@@ -1,4 +1,4 @@
-"""Synthesizers: attention whose weights no query and key have a say in.
+"""Synthesizers: attention whose weights come from no query and no key.
 
 Logits come from a learned table (random), from a product of two thin ones (factorised), or from each token
 by itself (dense). None of them compares tokens, so none can select by what another token holds.
@@ -113,7 +113,7 @@ def dense_logits(
     refuse.non_finite(x=x, w_1=w_1, b_1=b_1, w_2=w_2, b_2=b_2)
     t = x.shape[0]
     _refuse_longer(t, w_2.shape[1], "the last layer")
-    # Rectified, minus infinity would be zero.
+    # The rectifier would turn minus infinity into zero, so numbers that are not finite become NaN before it.
     return jax.nn.relu(refuse.nan_unless_finite(x @ w_1 + b_1[None, :])) @ w_2[:, :t] + b_2[None, :t]
 
 

@@ -1,4 +1,4 @@
-"""Relatives of softmax attention, and mistakes that are submitted as it."""
+"""A mistake that is submitted as softmax attention: hidden weights are set to zero after the softmax."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -14,9 +14,9 @@ def zero_after_softmax_weights(
 ) -> Float[Array, "t s"]:
     """Weights of a softmax over every key, hidden ones included, with the hidden ones set to zero afterwards.
 
-    A foil: the normaliser has seen the keys that the mask hides. Rows that hide anything sum to less than
-    one, and under a causal mask every row but the last moves with the future. For a hidden key s the
-    output moves with its score z_s by -alpha_s times the output.
+    This is wrong on purpose: the normaliser has seen the keys that the mask hides. Rows that hide anything sum to
+    less than one, and under a causal mask every row but the last depends on the future. The derivative of the
+    output in the score z_s of a hidden key s is -alpha_s times the output.
 
     Args:
         q: queries, one row per output position.
@@ -40,7 +40,7 @@ def zero_after_softmax_weights(
     Source: `uw/2.2.3` (docs/sources.md).
     """
     refuse.wrong_rank(2, mask=mask)
-    # Refuses what the right operator refuses, so that the two are compared on the same inputs.
+    # Refuse what the right operator refuses, so that the two are compared on the same inputs.
     refuse_inputs(q, k, scale)
     refuse_blind(mask, q.shape[0], k.shape[0])
     return jnp.where(mask, attention_weights(q, k, scale=scale), 0)
@@ -67,8 +67,8 @@ def zero_after_softmax(
         ValueError: if `attention` refuses the arguments.
 
     Example:
-        All values are 3, and every mean of them is 3. The foil returns 1 for the first token, which sees one key of
-        three.
+        All values are 3, and every mean of them is 3. The wrong operator returns 1 for the first token, which sees
+        one key of three.
 
         >>> x = jnp.zeros((3, 2))
         >>> v = jnp.full((3, 2), 3.0)

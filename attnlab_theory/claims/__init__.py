@@ -1,4 +1,4 @@
-"""Statements with a number in them: where what is measured meets what is predicted, and is judged."""
+"""Claims: sentences with a number that is predicted, measured and judged."""
 
 from attnlab_theory.claims import cost, features, limits, noisy_keys, positions, routing, selecting, sparse
 from attnlab_theory.claims.claim import Claim, Finding, Findings, Rival, Verdict, exact_claim, foil
@@ -17,7 +17,8 @@ CLAIMS: tuple[Claim, ...] = (
     *limits.CLAIMS,
     *sparse.CLAIMS,
 )
-"""Every claim of the lab, in the order of the book. Explicit: no discovery."""
+"""Every claim of the lab, in the order of the lab book. The list is written by hand: no folder is searched for
+claims."""
 
 __all__ = [
     "CLAIMS",

@@ -1,4 +1,4 @@
-"""The one interface: a claim, and what was found."""
+"""A claim, and a finding: what was found when a claim was judged."""
 
 import dataclasses
 import enum
@@ -19,7 +19,7 @@ P = TypeVar("P", bound=Setting)
 T = TypeVar("T")
 
 FACTOR = 4
-"""The resolution of an exact claim is this many times its rounding: its measured interval is two wide."""
+"""The resolution of an exact claim is this many times its rounding. Its measured interval is two roundings wide."""
 
 
 class Verdict(enum.StrEnum):
@@ -38,7 +38,7 @@ class Verdict(enum.StrEnum):
 
 
 def _checks_itself(kind: type[T]) -> type[T]:
-    """A dataclass whose values no type checker looks at at run time: its own messages name the claim."""
+    """Keep the run-time type checker away from this dataclass: its own error messages name the claim."""
     kind.__init__.__annotations__.clear()
     return kind
 
@@ -49,7 +49,7 @@ class Rival(Generic[P]):
     """What would be believed instead of a claim. The draws that support the claim must refute it.
 
     Example:
-        A fair coin, and who believes that it always shows heads.
+        The claim is that a coin is fair. The rival says that the coin always shows heads.
 
         >>> heads = Rival(statement="The coin always shows heads.", source="a gambler", predict=Interval.point(1.0))
         >>> heads.predict
@@ -57,11 +57,11 @@ class Rival(Generic[P]):
     """
 
     statement: str
-    """What it says, in one sentence."""
+    """What the rival says, in one sentence."""
     source: str
-    """Who says so; or what is left out of the claim's prediction, or changed in it."""
+    """Who says so, or what was left out of the claim's prediction or changed in it to get the rival's."""
     predict: Interval | Callable[[P], Interval]
-    """What it says of the claim's expectation, at every setting of the claim."""
+    """What the rival predicts for the claim's expectation, at every setting of the claim."""
 
 
 @_checks_itself
@@ -69,12 +69,12 @@ class Rival(Generic[P]):
 class Claim(Generic[P]):
     """E[draw] lies in the predicted interval at every setting at which the hypotheses hold.
 
-    What does not depend on the setting is given as a value, the rest as a function of the setting. Draws of an
-    `exact` claim are computed once, eagerly, at the plain setting; all others are compiled, with the setting's
-    `Traced` fields as arguments.
+    A prediction, bound or resolution is a value if it is the same at every setting, else a function of the setting.
+    The draw of an `exact` claim is computed once, without compilation. All other draws are compiled, with the
+    setting's `Traced` fields as arguments.
 
     Raises:
-        ValueError: if there is no setting, or one is not a `Setting` or not of the kind of the others.
+        ValueError: if there is no setting, if one is not a `Setting`, or if the settings are of different classes.
 
     Example:
         A coin, and the chance of heads as its setting. The prediction is a function of the setting.
@@ -102,10 +102,10 @@ class Claim(Generic[P]):
 
     name: str
     statement: str
-    """LaTeX allowed; one sentence whose negation can be imagined."""
+    """One sentence that could be false. LaTeX is allowed."""
     source: str
-    """Parts joined by "; ": a section of docs/mathematics, papers by their keys in docs/sources.md, homework
-    questions by their ids in the answer sheet; a comma and free words may follow each."""
+    """Parts joined by "; ". Each part is a section of docs/mathematics, the key of a paper in docs/sources.md, or
+    the id of a homework question in the answer sheet. A comma and free words may follow each part."""
     hypotheses: Mapping[str, Callable[[P], bool]] = dataclasses.field(default_factory=dict)
     predict: Interval | Callable[[P], Interval]
     draw: Callable[[PRNGKeyArray, P], Scalar]
@@ -116,11 +116,12 @@ class Claim(Generic[P]):
     rival: Rival[P] | None = None
     """What would be believed instead; a claim is SUPPORTED only where this is REFUTED on the same draws."""
     expect: Verdict = Verdict.SUPPORTED
-    """REFUTED for a foil, a statement that the lab exists to knock down."""
+    """The verdict that is expected: REFUTED for a foil."""
     foil_of: "Claim[Any] | None" = None
-    """What is right in the place of a foil."""
+    """The right claim, if this claim is a foil of it."""
     stream: "str | Claim[Any]" = ""
-    """Whose random keys are seen: another claim's, those of this name, or by default the claim's own."""
+    """Which random keys the draws use: those of another claim, those of this name, or by default the claim's own.
+    """
     chunk: int = 1024
     """Draws per device step."""
 
@@ -143,15 +144,15 @@ class Claim(Generic[P]):
 
     @property
     def stream_name(self) -> str:
-        """What its random keys are derived from: claims of one stream see the same keys."""
+        """The name from which the random keys are derived: claims with the same stream name see the same keys."""
         return self.stream.stream_name if isinstance(self.stream, Claim) else self.stream or self.name
 
     def at(self, **fields: Any) -> P:
         """A setting of this claim.
 
         Raises:
-            ValueError: if a field is unknown, missing or does not hold its value; one line that names the claim
-                and the field.
+            ValueError: if a field is unknown or missing, or its type cannot hold its value. The message names the
+                claim and the field.
         """
         try:
             return built(self.kind, fields)
@@ -159,18 +160,18 @@ class Claim(Generic[P]):
             raise ValueError(f"{self.name}: {error}") from None
 
     def predicted_at(self, setting: P) -> Interval:
-        """What is predicted.
+        """The predicted interval at a setting.
 
         Raises:
-            ValueError: if that is not an `Interval`.
+            ValueError: if the prediction is not an `Interval`.
         """
         return self.interval(self.predict, setting)
 
     def interval(self, predict: Any, setting: P) -> Interval:
-        """What any prediction of this claim's expectation says at a setting: an `Interval`, or a function to one.
+        """The interval of a prediction, which is an `Interval` or a function from the setting to one.
 
         Raises:
-            ValueError: if that is not an `Interval`.
+            ValueError: if the result is not an `Interval`.
         """
         predicted = predict(setting) if callable(predict) else predict
         if not isinstance(predicted, Interval):
@@ -181,7 +182,7 @@ class Claim(Generic[P]):
         return predicted
 
     def bound_at(self, setting: P) -> Bound:
-        """The bound of the measurement.
+        """The bound on the draws at a setting.
 
         Raises:
             ValueError: if that is not a `Bound`.
@@ -227,17 +228,17 @@ def exact_claim(
         source: a section of docs/mathematics, papers, homework questions, joined by "; " (see `Claim`).
         hypotheses: names of what is assumed, and whether it holds at a setting.
         predict: the predicted interval, or a function from the setting to it.
-        draw: the number, from a PRNG key that it may ignore, and the setting.
-        rounding: a derived bound on the absolute error of the computation. The measured interval is the number
-            plus or minus it; the resolution is `FACTOR` times it.
-        settings: where it is judged; at least one.
+        draw: a function of a PRNG key, which it may ignore, and the setting. It returns the number.
+        rounding: a derived bound on the absolute error of the computation. The measured interval is the number plus
+            or minus this bound; the resolution is `FACTOR` times the bound.
+        settings: at which the claim is judged; at least one.
         rival: what would be believed instead.
-        expect: REFUTED for what the lab exists to knock down.
-        stream: the claim, or the name, whose random keys are seen.
+        expect: the verdict that is expected; REFUTED for a claim that is wrong on purpose.
+        stream: the claim, or the name, whose random keys the draw uses.
 
     Example:
-        The square of a side: no chance is in it, and the rounding is an eighth at most. The resolution is four
-        times that.
+        The area of a square is computed without chance, with a rounding of an eighth at most. The resolution is
+        four times the rounding.
 
         >>> class Square(Setting):
         ...     side: float
@@ -277,18 +278,18 @@ def foil(claim: Claim[P], *, name: str, statement: str, source: str, **changed: 
     """The claim with something changed that makes it wrong: its verdict is expected to be REFUTED.
 
     Args:
-        claim: what is right.
+        claim: the right claim.
         name: the foil's own name.
         statement: the wrong statement.
-        source: who says so, or what was left out.
-        changed: fields of the claim that differ: at least one of `predict`, `draw` and `settings`. `expect` is no
-            choice.
+        source: who says so, or what was left out of the claim.
+        changed: new values for fields of the claim, among them `predict`, `draw` or `settings`. `expect` cannot be
+            given: it is always REFUTED.
 
     Raises:
-        ValueError: if none of these three differs, or a field cannot be changed.
+        ValueError: if neither `predict`, `draw` nor `settings` is changed, or a field cannot be changed.
 
     Example:
-        A wrong variant of a claim keeps all of it but what is named. Its verdict is expected to be REFUTED.
+        A foil keeps every field of its claim that is not given here. Its verdict is expected to be REFUTED.
 
         >>> class Square(Setting):
         ...     side: float
@@ -323,14 +324,14 @@ def foil(claim: Claim[P], *, name: str, statement: str, source: str, **changed: 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RivalFinding:
-    """What would be believed instead, judged on the draws of the claim."""
+    """The rival of a claim, judged on the draws of the claim."""
 
     statement: str
     source: str
     predicted: Interval
     verdict: Verdict
     is_possible: bool = True
-    """Whether the bound allows any of what it predicts. If not, no draws could support it."""
+    """Whether the bound allows any number that the rival predicts. If not, no draws could support the rival."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -338,7 +339,7 @@ class Finding:
     """One claim at one setting, judged. The fields are those of the result files.
 
     Example:
-        What a figure is drawn from. `times` gives it in another unit.
+        Figures are drawn from findings. `times` gives a finding in another unit.
 
         >>> found = Finding(
         ...     experiment="coins", claim="fair-coin", statement="", source="", setting={"p": 0.5},
@@ -366,17 +367,17 @@ class Finding:
     expect: Verdict | None
     """None for a conjecture, of which nobody knows what to expect."""
     variance: VarianceCheck | None = None
-    """The variance that the bound assumes, beside that of the draws; None where it assumes none."""
+    """The variance that the bound assumes, and the variance of the draws. None if the bound assumes no variance."""
     rival: RivalFinding | None = None
-    """None where the claim names no rival of its own."""
+    """What the same draws say of the claim's rival; None if the claim has no rival."""
 
     @property
     def as_expected(self) -> bool:
-        """Whether the verdict is the one the claim is kept for; any is, of a conjecture."""
+        """Whether the verdict is the expected one. For a conjecture every verdict is."""
         return self.expect is None or self.verdict == self.expect
 
     def times(self, factor: float) -> "Finding":
-        """The same in another unit, for a figure: predicted and measured multiplied by a positive factor."""
+        """This finding in another unit, for a figure: both intervals are multiplied by a positive factor."""
         predicted, measured = (Interval(factor * i.low, factor * i.high) for i in (self.predicted, self.measured))
         return dataclasses.replace(self, predicted=predicted, measured=measured)
 

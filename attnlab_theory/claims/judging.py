@@ -26,8 +26,8 @@ def judge(predicted: Interval, measured: Interval, resolution: float) -> Verdict
     """Compare what was predicted with what was measured.
 
     Let `measured` miss the true expectation with probability at most e. Then a true claim is REFUTED with
-    probability at most e. A claim that is off by more than `resolution` is SUPPORTED with probability at most e:
-    support without missing would put the truth within `resolution` of `predicted`.
+    probability at most e. A claim that is off by more than `resolution` is SUPPORTED with probability at most e.
+    For if `measured` holds the truth and supports the claim, the truth is within `resolution` of `predicted`.
 
     Args:
         predicted: where the claim says that the expectation lies.
@@ -35,8 +35,8 @@ def judge(predicted: Interval, measured: Interval, resolution: float) -> Verdict
         resolution: the widest measured interval that may count as support without lying inside.
 
     Example:
-        1/2 is predicted. A measured interval that is away from it refutes; one that holds it supports if it is no
-        wider than the resolution.
+        The prediction is 1/2. A measured interval without 1/2 refutes it. An interval with 1/2 supports it if it is
+        no wider than the resolution.
 
         >>> half = Interval.point(0.5)
         >>> judge(half, Interval(0.6, 0.7), resolution=0.1).value
@@ -64,28 +64,28 @@ def check(
 ) -> Findings:
     """Judge a claim at its settings.
 
-    Draws come in rounds that double; round j spends error_rate / (j (j + 1)) of the error rate, which
-    sums to error_rate, so stopping as soon as the verdict is decided keeps both guarantees.
+    Draws come in rounds that double. Round j spends error_rate / (j (j + 1)), and these shares add up to
+    error_rate. So both guarantees hold although drawing stops as soon as the verdict is decided.
 
-    Two things turn a verdict into INCONCLUSIVE: draws that vary more than the bound assumes, and support that
-    does not refute the claim's rival on the same draws.
+    Two things turn a verdict into INCONCLUSIVE: draws that vary more than the bound assumes, and draws that support
+    the claim without refuting its rival.
 
     Args:
-        claim: what is asserted.
+        claim: the claim to judge.
         key: the PRNG key of the stream: checks with the same key see the same random numbers.
         error_rate: how often a verdict may be wrong at each setting, between 0 and 1.
-        max_draws: the cap at each setting, declared before looking; at least one block of the claim's chunks.
+        max_draws: the most draws at each setting, fixed before the first one; at least one block of 8 chunks.
         settings: by default those of the claim.
-        experiment: written into the findings.
+        experiment: the name of the experiment, for the findings.
 
     Returns:
         One finding per setting, in order.
 
     Raises:
-        ValueError: if a hypothesis does not hold. Or if the resolution is not positive, or wider than all that the
-            bound allows. Or if the prediction holds all that the bound allows. Or if `max_draws` is less than a
-            block. Or if a draw is not one finite number, breaks the bound's assumption or does not depend on its
-            key. Or if the resolution of an exact claim is finer than its rounding.
+        ValueError: if a hypothesis does not hold. Or if the resolution is not positive, or wider than the whole
+            range that the bound allows. Or if the prediction contains that whole range. Or if `max_draws` is less
+            than a block. Or if a draw is not one finite number, breaks the bound's assumption or does not depend on
+            its key. Or if the resolution of an exact claim is finer than its rounding.
 
     Example:
         A coin with the chance 1/2. The first block, 8 chunks of 512 draws, already gives an interval narrower than
@@ -154,20 +154,21 @@ def check_rivals(
 ) -> list[Findings]:
     """Judge several predictions of one expectation on the very same draws.
 
-    A measured interval misses the expectation or it does not, whatever is predicted, so both guarantees
-    hold for all the rivals at once. Drawing stops when every rival is decided.
+    Whether a measured interval misses the expectation does not depend on any prediction. So both guarantees hold
+    for all predictions at once. Drawing stops when every one of them is decided.
 
     Args:
-        claim: whose draws are judged.
-        rivals: predictions to judge in the place of the claim's own; an `Interval`, or a function of the setting.
+        claim: the claim whose draws are used.
+        rivals: the predictions to judge instead of the claim's own. Each is an `Interval`, or a function of the
+            setting.
         key: the PRNG key of the stream: checks with the same key see the same random numbers.
         error_rate: how often a verdict may be wrong at each setting, between 0 and 1.
-        max_draws: the cap at each setting, declared before looking; at least one block of the claim's chunks.
+        max_draws: the most draws at each setting, fixed before the first one; at least one block of 8 chunks.
         settings: by default those of the claim.
-        experiment: written into the findings.
+        experiment: the name of the experiment, for the findings.
 
     Returns:
-        One `Findings` per rival, in order.
+        One `Findings` for each prediction, in order.
 
     Raises:
         ValueError: if `check` would refuse the claim, a setting or the numbers.
@@ -224,11 +225,12 @@ class _Case(Generic[P]):
         return len(self.found) == len(self.predicted)
 
     def judge(self, draws: np.ndarray, spent: float, *, error_rate: float, last: bool) -> None:
-        """Note a finding for every rival that these draws decide, or for every one if they are the last.
+        """Note a finding for every prediction that these draws decide, or for every prediction if these draws are
+        the last.
 
         Args:
             spent: the share of the error rate that this look at the draws takes.
-            error_rate: of all looks together.
+            error_rate: the error rate of all looks together.
         """
         measured = self.bound.interval(draws, spent)
         verdicts = {
@@ -261,7 +263,8 @@ class _Case(Generic[P]):
 
 
 def _checked(claim: Claim[P], setting: Any) -> P:
-    """The setting built anew: whatever was done to it, its fields hold values of their types."""
+    """The setting, built again from its fields: so every field holds a value of its type, even if somebody changed
+    it."""
     if not isinstance(setting, claim.kind):
         raise ValueError(f"{claim.name}: a setting of this claim is a {claim.kind.__name__}, not {setting!r}")
     return claim.at(**setting.fields())
@@ -273,17 +276,17 @@ def _case(claim: Claim[P], setting: P, rivals: Sequence[Any], experiment: str) -
         if not holds(setting):
             raise ValueError(f"{claim.name}: the hypothesis '{hypothesis}' does not hold at {setting}")
     resolution, bound = claim.resolution_at(setting), claim.bound_at(setting)
-    # Each is asked once: a prediction may cost a quadrature.
+    # Each prediction is computed only once, because some need a numerical integral.
     predicted = [claim.interval(predict, setting) for predict in rivals]
     _refuse_idle(claim, setting, bound, resolution, predicted[0])
     return _Case(claim, experiment, setting, bound, resolution, predicted, {})
 
 
 def _refuse_idle(claim: Claim[P], setting: P, bound: Bound, resolution: float, predicted: Interval) -> None:
-    """Refuse what the bound alone would support, whatever is drawn."""
+    """Refuse a claim that its bound alone would support, whatever is drawn."""
     everything = bound.range or Interval(-math.inf, math.inf)
     if predicted.contains(everything):
-        where = f", which holds all of [{everything.low:g}, {everything.high:g}] that the bound allows"
+        where = f": it contains all of [{everything.low:g}, {everything.high:g}] that the bound allows"
         raise ValueError(
             f"{claim.name}: the prediction [{predicted.low:g}, {predicted.high:g}] says nothing"
             f"{where if bound.range else ''}, at {setting}; predict a number, a narrower interval or a bound"
@@ -305,8 +308,8 @@ def _check_exact(claim: Claim[P], key: PRNGKeyArray, case: _Case[P]) -> None:
     width = case.bound.interval(value[None], 0.0).width
     if case.resolution < width:
         raise ValueError(
-            f"{claim.name}: the resolution {case.resolution} is finer than the rounding error allows, an interval "
-            f"of width {width}, at {case.setting}; four times the rounding always does"
+            f"{claim.name}: the resolution {case.resolution} is finer than the rounding error, which alone makes "
+            f"an interval of width {width}, at {case.setting}; four times the rounding is enough"
         )
     case.judge(value[None], 0.0, error_rate=0.0, last=True)
 

@@ -1,4 +1,4 @@
-"""The mean of anything, to a wanted width: what a researcher needs before there is a prediction."""
+"""Measuring the mean of a random number to a wanted width, without any prediction."""
 
 import dataclasses
 import functools
@@ -18,7 +18,7 @@ from attnlab_theory.stats.bounds import refuse_error_rate
 from attnlab_theory.stats.rounds import rounds
 
 LARGE_SAMPLE = student("no bound was given, so the mean of the draws is taken as normal")
-"""Used where nothing is known of the draws: no guarantee, as its assumption says."""
+"""The bound where nothing is known of the draws. It guarantees nothing, as its assumption says."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Measurement:
     """
 
     interval: Interval
-    """Holds the mean, but for a chance of `error_rate`, if the assumption of the bound holds."""
+    """It misses the mean with probability `error_rate` at most, if the assumption of the bound is true."""
     wanted: float
     """The width that was asked for."""
     draws: int
@@ -75,9 +75,9 @@ def measure(
         draw: one random number from a PRNG key; jax-traceable.
         width: high - low of the interval; drawing stops as soon as it is reached.
         bound: what is known of the draws: `proportion()`, `bounded(low, high)`, `known_variance(v)`. By default
-            nothing is, and the interval is that of a large sample, which keeps its error rate only roughly.
+            nothing is known. The interval is then that of a large sample, which keeps its error rate only roughly.
         error_rate: the chance that the interval misses the mean, between 0 and 1.
-        max_draws: the cap, declared before looking; at least one block of `8 * chunk`.
+        max_draws: the most draws, fixed before the first one; at least one block of `8 * chunk`.
         chunk: draws per device step.
         seed: another seed gives other draws.
 
@@ -85,9 +85,9 @@ def measure(
         The measurement; its `is_narrow_enough` says whether the width was reached within the cap.
 
     Raises:
-        ValueError: if the width is not positive, the error rate not between 0 and 1, the bound one of exact
-            numbers, or the cap below a block. Or if a draw is not one finite number, breaks the bound's assumption
-            or does not depend on its key.
+        ValueError: if the width is not positive, the error rate is not between 0 and 1, the bound is that of exact
+            numbers, or `max_draws` is less than a block. Or if a draw is not one finite number, breaks the bound's
+            assumption or does not depend on its key.
 
     Example:
         How often a fair coin shows heads, to a width of 0.1. One block of 8 chunks is enough.

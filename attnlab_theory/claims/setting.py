@@ -26,8 +26,8 @@ _TRACED = "traced"
 Traced = Annotated[N, _TRACED]
 """`Traced[float]` or `Traced[int]`: a number that is an argument of the compiled draw.
 
-A sweep over it costs one compilation, and all its values share their random keys. Inside a compiled draw it is
-a jax scalar of the default floating type, `Traced[int]` as well.
+A sweep over it costs one compilation, and all its values share their random keys. Inside a compiled draw it is a
+jax scalar of the default floating type, even if it is a `Traced[int]`.
 """
 
 
@@ -39,8 +39,8 @@ class Setting:
     (`tuple[int, ...]`), or `Traced` of a number.
 
     Raises:
-        TypeError: from a class whose field has another type.
-        ValueError: from a value that its field's type cannot hold; one line that names class and field.
+        TypeError: if a class has a field of another type.
+        ValueError: if a field's type cannot hold its value. The message names class and field.
 
     Example:
         A shape, and a number that is an argument of the compiled draw.
@@ -90,33 +90,34 @@ class Setting:
         return setting
 
     def as_json(self) -> dict[str, Any]:
-        """The fields, choices as their strings."""
+        """The value of each field by its name, as a file holds it: choices are strings."""
         return {name: v.value if isinstance(v, enum.Enum) else v for name, v in self.fields().items()}
 
     def fields(self) -> dict[str, Any]:
-        """Name to value, in order."""
+        """The value of each field by its name, in the order of declaration."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(typing.cast(Any, self))}
 
     def traced(self) -> dict[str, float]:
-        """The arguments of the compiled draw."""
+        """The values of the `Traced` fields, which are the arguments of the compiled draw."""
         kinds = field_types(type(self))
         return {name: float(value) for name, value in self.fields().items() if is_traced(kinds[name])}
 
     def static(self) -> tuple[tuple[str, Any], ...]:
-        """What is known while the draw is compiled: settings that agree in it share one program."""
+        """The fields that are known while the draw is compiled. Settings that agree in all of them share one
+        program."""
         kinds = field_types(type(self))
         return tuple((name, value) for name, value in self.fields().items() if not is_traced(kinds[name]))
 
 
 def built(kind: type[S], fields: dict[str, Any]) -> S:
-    """A setting from names and values: from a finding or a file, say.
+    """A setting made from names and values, for example those of a finding or a file.
 
     Args:
         kind: the class of the setting.
         fields: a value for each of its fields.
 
     Raises:
-        ValueError: if a field is unknown or missing, or its value does not fit; one line that names it.
+        ValueError: if a field is unknown or missing, or its value does not fit. The message names the field.
 
     Example:
         A whole number is converted where a real one is wanted; a misspelt name is refused.
@@ -144,7 +145,7 @@ def built(kind: type[S], fields: dict[str, Any]) -> S:
 
 
 def field_types(kind: type[Setting]) -> dict[str, Any]:
-    """The declared types, `Traced` kept.
+    """The declared type of each field. `Traced` stays part of the type.
 
     Args:
         kind: the class of a setting.
@@ -200,10 +201,10 @@ def _is_choice(kind: Any) -> bool:
 
 
 def _converted(kind: Any, value: Any) -> Any:
-    """The value as this type.
+    """The value, converted to this type.
 
     Raises:
-        ValueError: if something would be lost.
+        ValueError: if the conversion would lose something.
     """
     if kind is bool:
         if isinstance(value, bool | np.bool_):

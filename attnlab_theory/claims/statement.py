@@ -8,14 +8,15 @@ from attnlab_theory.claims.claim import Verdict
 from attnlab_theory.stats import Interval
 
 FINE = 0.001
-"""The resolution of a statement, if it has no other: support must show it, or be as narrow as this."""
+"""The default resolution of a statement. A wider measured interval supports a statement only if it lies inside
+the prediction."""
 
 LEAST = 3
-"""Fewer runs decide nothing. With two, Student's t is Cauchy's law, which has not even a mean."""
+"""Fewer runs decide nothing. With two runs, Student's t distribution is Cauchy's, which has no mean."""
 
 
 class Measured(Protocol):
-    """What a statement needs to know of a number."""
+    """A measured number, as far as a statement needs to know it."""
 
     @property
     def quantity(self) -> str:
@@ -24,17 +25,18 @@ class Measured(Protocol):
 
     @property
     def setting(self) -> Mapping[str, Any]:
-        """On what."""
+        """The setting at which it was measured."""
         ...
 
     @property
     def value(self) -> float:
-        """The best guess."""
+        """The measured value, without its interval."""
         ...
 
 
 Predict = Callable[[Any, Sequence[Any]], Interval | None]
-"""The prediction for a number among all that were measured; None where the statement says nothing of it."""
+"""A function of one measured number and of all numbers of the run. It returns the prediction for the one number, or
+None if the statement says nothing about it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,25 +65,26 @@ class Statement:
 
     name: str
     statement: str
-    """One sentence whose negation can be imagined. LaTeX allowed."""
+    """One sentence that could be false. LaTeX is allowed."""
     source: str
     """Who says so: homework questions by their ids in the answer sheet, or papers."""
     quantity: str
     """What is measured."""
     where: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of the setting, and their value; a tuple lists several values."""
+    """The values that fields of the setting must have. A tuple lists several values for one field."""
     predicted: Interval | Predict
     resolution: float = FINE
     """The widest measured interval that may count as support without lying inside."""
     expect: Verdict | None = Verdict.SUPPORTED
-    """None: nobody knows what to expect."""
+    """The verdict that is expected; None if nobody knows what to expect."""
     of_training: bool = True
-    """Whether it is about runs that nobody has made yet. Else it is about every model, or about no training."""
+    """Whether it is also about training runs that nobody has made yet. If not, it is about each model by itself, or
+    about no training at all."""
     least: int = LEAST
-    """Training runs that it needs in any case."""
+    """With fewer training runs the statement is not judged."""
 
     def asks(self, measured: Measured) -> bool:
-        """Whether it is about this number."""
+        """Whether the statement is about this number."""
         if measured.quantity != self.quantity:
             return False
         missing = object()
@@ -91,13 +94,13 @@ class Statement:
         )
 
     def predicts(self, measured: Measured, every: Sequence[Measured]) -> Interval | None:
-        """What it predicts of a number that it is about.
+        """The prediction for a number that the statement is about.
 
         Args:
             measured: the number.
             every: all numbers of the run, this one among them.
 
         Returns:
-            The prediction; None where it says nothing.
+            The prediction; None if the statement says nothing about this number.
         """
         return self.predicted(measured, every) if callable(self.predicted) else self.predicted

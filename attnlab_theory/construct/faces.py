@@ -22,12 +22,12 @@ from attnlab_theory.attention import attention_weights
 def widest_margin(
     keys: Float[np.ndarray, "s d"], subset: Sequence[int], rounding: float = 0.0
 ) -> tuple[Float[np.ndarray, " d"], float]:
-    """The unit query with equal scores on `subset` that beats every other key by most, and by how much.
+    """The unit query with equal scores on `subset` that leads every other key by most, and its lead.
 
-    Equal scores leave the queries orthogonal to all differences inside the subset. Seen from there the
-    subset is one point. The best direction is the shortest vector of the convex hull of (that point - other key).
-    That is a least-distance programme. Non-negative least squares solve it exactly and without any scale, by an
-    active-set method: finitely many steps, no stopping tolerance.
+    Only queries orthogonal to all differences inside the subset give it equal scores. Projected onto these queries,
+    the subset is one point. The best direction is the shortest vector of the convex hull of (that point - other
+    key). Non-negative least squares solve this least-distance programme exactly, by an active-set method. It takes
+    finitely many steps, and needs no scale and no stopping tolerance.
 
     Args:
         keys: one row each, in float64.
@@ -45,7 +45,7 @@ def widest_margin(
         >>> print(query.round(3) + 0.0, round(margin, 3))
         [1. 0.] 1.0
 
-        Wanted are e1 and e2 together: they tie under (1, 1) / sqrt(2).
+        The keys e1 and e2 together: they tie under the query (1, 1) / sqrt(2).
 
         >>> query, margin = widest_margin(np.eye(3, 2), [0, 1])
         >>> print(query.round(3) + 0.0, round(margin, 3))
@@ -75,7 +75,7 @@ def widest_margin(
         return np.zeros(keys.shape[1]), 0.0
     query = query / size
     scores = centred @ query
-    # Evaluated, not taken from the solver: the margin is a fact about this query.
+    # Computed from the scores and not taken from the solver, so that it is true of this query.
     margin = float(np.min(scores[chosen]) - np.max(scores[others]))
     return (query, margin) if margin > 0 else (np.zeros(keys.shape[1]), 0.0)
 
@@ -86,7 +86,7 @@ def non_negative_solution(
     """The x >= 0 that brings `system @ x` nearest to `target`, by an active-set method whose optimum is checked.
 
     scipy's solver (1.17) stops at a wrong x once in some thousand systems whose columns repeat. At the optimum no
-    derivative is positive, and those of the columns in use are zero.
+    derivative is positive, and the derivatives of the columns in use are zero.
 
     Args:
         system: one column for each number of x.
@@ -125,13 +125,14 @@ def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) 
         point: a mixture of them.
 
     Returns:
-        Numbers of the keys, in ascending order.
+        The indices of these keys, in ascending order.
 
     Raises:
         ValueError: if the sizes of keys differ too much for the programme to be solved in double precision.
 
     Example:
-        A triangle. The middle of an edge lies on the face of its two ends, a point inside on the whole.
+        A triangle. The middle of an edge lies on the face of its two ends, a point inside lies on the whole
+        triangle.
 
         >>> corners = np.array([[0.0, 0], [1, 0], [0, 1]])
         >>> face_around(corners, np.array([0.5, 0.0]))
@@ -147,7 +148,7 @@ def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) 
     balance = np.hstack([(centred / size).T, np.zeros((d, n))])
     # Variables lambda, then t; t_j - lambda_j <= 0.
     below = np.hstack([-np.eye(n), np.eye(n)])
-    # HiGHS's presolve, which saves little here, gives up on some columns of very different sizes.
+    # HiGHS's presolve saves little here, and gives up on some columns of very different sizes.
     for presolve in (True, False):
         solved = scipy.optimize.linprog(
             np.append(np.zeros(n), -np.ones(n)),
@@ -162,14 +163,14 @@ def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) 
         if solved.x is not None:
             return tuple(int(j) for j in np.flatnonzero(solved.x[n:] > 0.5))
     raise ValueError(
-        "double precision does not tell which face of the keys' hull this is: their distances from the point asked "
-        f"for differ by a factor of {_disparity(centred):.3g}; bring the keys to like sizes, "
+        "double precision does not tell which face of the keys' hull holds the wanted mean key: its distances from "
+        f"the keys differ by a factor of {_disparity(centred):.3g}; bring the keys to similar sizes, "
         "or drop weights that nearly vanish"
     )
 
 
 def _disparity(rows: Float[np.ndarray, "s d"]) -> float:
-    """The longest row over the shortest one that is not zero."""
+    """The length of the longest row, divided by that of the shortest row that is not zero."""
     lengths = np.linalg.norm(rows, axis=1)
     return float(np.max(lengths) / np.min(lengths[lengths > 0]))
 
@@ -210,7 +211,7 @@ def eps_of(dtype: np.dtype) -> float:
         >>> eps_of(np.dtype(np.float32)) == 2**-23, eps_of(np.dtype(int)) == 2**-52
         (True, True)
     """
-    # Not numpy's `issubdtype`, to which bfloat16 is no floating type.
+    # Not numpy's `issubdtype`, which does not count bfloat16 as a floating type.
     return float(jnp.finfo(dtype if jnp.issubdtype(dtype, jnp.floating) else np.float64).eps)
 
 
@@ -283,13 +284,13 @@ def measured_weights(query: Float[np.ndarray, " d"], keys: Float[np.ndarray, "s 
 
 
 def listed(indices: Sequence[int]) -> str:
-    """Indices as a set, for people.
+    """Indices written as a set, for messages.
 
     Args:
         indices: in the order in which they are written.
 
     Example:
-        As a refusal writes them.
+        The keys 0 and 2, as an error message writes them.
 
         >>> listed([0, 2])
         '{0, 2}'
@@ -305,7 +306,7 @@ def _row_space(rows: Float[np.ndarray, "s d"], rounding: float) -> Float[np.ndar
 
 
 def _off(basis: Float[np.ndarray, "d n"], rows: Float[np.ndarray, "s d"]) -> Float[np.ndarray, "s d"]:
-    """The part of every row orthogonal to the basis; taken off twice, so that it is so to the last digit."""
+    """The part of every row that is orthogonal to the basis. Projecting twice makes it so to the last digit."""
     for _ in range(2):
         rows = rows - (rows @ basis) @ basis.T
     return rows

@@ -1,4 +1,4 @@
-"""The widest lead as a program that jax can trace: for draws that ask of a million random problems."""
+"""The query with the widest lead, as a program that jax can trace: for draws over a million random problems."""
 
 import jax
 import jax.numpy as jnp
@@ -11,13 +11,13 @@ MOST_PIVOTS = 200
 def widest_lead(gaps: Float[Array, "s d"]) -> Float[Array, " d"]:
     """The x with every |x_i| <= 1 whose least product with the rows of `gaps` is largest; traceable.
 
-    Rows are (key to be selected - other key): a positive least product means that x selects. The dual is solved,
-    min sum_i |(lambda gaps)_i| over mixtures lambda of the rows. The simplex method solves it on d + 1 equations
-    (Dantzig's rule), and x is read off the reduced costs. Where 0 is a mixture of the rows no product is
-    positive, and the x returned has none.
+    Rows are (key to be selected - other key). If the least product is positive, x selects the key. The dual is
+    solved, min sum_i |(lambda gaps)_i| over mixtures lambda of the rows. The simplex method solves it on d + 1
+    equations (Dantzig's rule), and x is read off the reduced costs. Where 0 is a mixture of the rows, the least
+    product of every x is at most 0, also that of the x returned.
 
-    In float32 a lead of less than about 1e-5 of the gaps is lost in rounding. For exact work on the host, and
-    for the 2-norm, there is `query_for_subset`.
+    In float32 a lead of less than about 1e-5 of the gaps is lost in rounding. `query_for_subset` is exact, works on
+    the host and uses the 2-norm.
 
     Args:
         gaps: the key to be selected minus another key, one row for each other key.
@@ -99,7 +99,7 @@ def query_for_first(keys: Float[Array, "s d"], size: int) -> tuple[Float[Array, 
         return query, jnp.min(gaps @ query)
     along = keys[1] - keys[0]
     along = along / jnp.linalg.norm(along)
-    # A query that scores both alike has nothing along their difference: take it off the gaps, and off the query.
+    # A query that scores both keys alike has no part along their difference, so that part of the gaps is removed.
     gaps = gaps - (gaps @ along)[:, None] * along[None, :]
     query = widest_lead(gaps)
     query = query - jnp.dot(query, along) * along

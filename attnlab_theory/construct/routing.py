@@ -22,18 +22,19 @@ class Routing:
 
     Attributes:
         inputs: as given, in float64.
-        routes: for every row the one it attends to, or None.
+        routes: for every row the input that it attends to, or None if the row is free.
         wanted: the wanted outputs; rows that are free hold NaN.
         k: keys are `inputs @ k.T`; as few rows as the routing needs.
         q: queries are `inputs @ q.T`.
         v: values are `inputs @ v.T`.
-        margin: by how much every wanted score leads its row at least, rounding deducted; inf for a single input.
+        margin: every wanted score leads its row by at least this much, after rounding is subtracted; inf for a
+            single input.
         certified: no routed output is further from the wanted one than this, in 2-norm, rounding included. It
             holds where keys, queries, values and attention are computed in float64, whatever type was given. In
             float32 the scores of a strong routing are rounded by more than the margin allows for.
-        measured: the largest such distance of what attention itself returns in float64.
-        weights: what attention itself looks at.
-        outputs: what attention itself returns, free rows too.
+        measured: the largest distance of an output from the wanted one, for attention itself in float64.
+        weights: the weights of attention itself, one row per input.
+        outputs: the outputs of attention itself, those of free rows too.
 
     Example:
         `route` makes it. Each of two inputs attends to the other.
@@ -131,7 +132,7 @@ def shared_route(
     routing whose only cycles are inputs that attend to themselves is possible. Take one direction e_i per
     input, and lengths L growing fourfold towards the end of every chain. The keys are L_i (e_i + e_{routes[i]}), or
     L_i e_i at an end. They give row i the score 4 L_i^2 at its target, 2 L_i^2 at itself, at most L_i^2 elsewhere.
-    In float64 that carries chains of 12 inputs; longer ones are refused.
+    In float64 this works for chains of at most 12 inputs; longer ones are refused.
 
     Args:
         x: linearly independent inputs, one per row.
@@ -140,7 +141,7 @@ def shared_route(
         tolerance: largest distance of an output from the wanted one, in 2-norm and in the outputs' units.
 
     Returns:
-        Matrices with q equal to k. Unlike those of `route` they are not the smallest that do.
+        Matrices with q equal to k. Unlike those of `route`, they are not the smallest possible ones.
 
     Raises:
         ValueError: if `route` refuses the arguments, or the routes have a cycle of two inputs or more, naming it.
@@ -175,7 +176,8 @@ def shared_route(
 
 
 def _least_scores(task: Task) -> Float[np.ndarray, "d d"]:
-    """W of least Frobenius norm whose margins on the unit inputs are at least 1 (0 where none is asked)."""
+    """W of least Frobenius norm whose margins on the unit inputs are at least 1; zeros if there is no other
+    input."""
     # In an orthonormal basis of their span, the inputs are the rows of a square triangular matrix.
     basis, triangle = np.linalg.qr(task.unit.T)
     x = triangle.T
@@ -184,15 +186,15 @@ def _least_scores(task: Task) -> Float[np.ndarray, "d d"]:
     if not rows:
         return np.zeros((basis.shape[0], basis.shape[0]))
     constraints = np.stack(rows)
-    # Scores 1 at the goals and 0 elsewhere do meet the margins. Measured in units of that W, the least one
-    # has length at most 1, which keeps the programme's two parts in balance.
+    # The W with scores 1 at the goals and 0 elsewhere meets the margins. In units of its norm, the least W has norm
+    # at most 1, which keeps the programme's two parts in balance.
     wanted = np.zeros((n, n))
     for i, goal in task.routed:
         wanted[goal, i] = 1
     inverse = scipy.linalg.solve_triangular(x, np.eye(n), lower=True)
     unit = float(np.linalg.norm(inverse @ wanted @ inverse.T))
-    # Lawson and Hanson's least distance programme, min |u| with G u >= h, through its dual. Its columns are
-    # brought to one length: that is free, and alike inputs make some of them tiny.
+    # Lawson and Hanson's least distance programme, min |u| with G u >= h, through its dual. Its columns are scaled
+    # to one length. This changes no solution, and without it similar inputs make some columns tiny.
     design = np.vstack([constraints.T, np.full(len(rows), 1 / unit)])
     lengths = np.linalg.norm(constraints, axis=1)
     goal = np.zeros(n * n + 1)
@@ -214,7 +216,8 @@ def _least_scores(task: Task) -> Float[np.ndarray, "d d"]:
 def _assembled(
     task: Task, key_part: np.ndarray, query_part: np.ndarray, *, hidden_by: str = "the inputs are"
 ) -> Routing:
-    """Scale matrices that route the unit inputs to the margin the tolerance needs, certify them, measure them."""
+    """Scale matrices that route the unit inputs until their margin meets the tolerance. Certify and measure
+    them."""
     x, n = task.unit, len(task.unit)
     v, apart, off = _values(task)
     keys, queries = x @ key_part.T, x @ query_part.T
@@ -227,7 +230,7 @@ def _assembled(
     if n > 1:
         left = {i: task.tolerance - off[i] for i, _ in task.routed}
         shares = [left[i] / apart[i] if apart[i] > 0 else math.copysign(math.inf, left[i]) for i in left]
-        # A hair below the tolerance: leak and margin invert each other up to rounding only.
+        # Slightly below the tolerance, because rounding enters when a leak is turned into a margin and back.
         share = min(shares) * (1 - 2**-30)
         _require_certifiable(task, max(off[i] for i, _ in task.routed), share)
         needed = max(0.0, strength_needed(n, share)) if share < 1 else 0.0
@@ -241,7 +244,8 @@ def _assembled(
         k, q = root * key_part, root * query_part
     if not (np.all(np.isfinite(k)) and np.all(np.isfinite(q))):
         raise _no_matrices(task, "scale them up")
-    # XLA takes subnormal numbers for 0. They are made 0 here, and the scores that they would have given counted.
+    # XLA takes subnormal numbers for 0. They are made 0 here, and the scores that they would have added are counted
+    # as an error.
     k, lost_k = _normal_numbers(k)
     q, lost_q = _normal_numbers(q)
     if np.any(lost_k) or np.any(lost_q):
@@ -277,13 +281,14 @@ def _no_matrices(task: Task, remedy: str) -> ValueError:
 
 
 def _normal_numbers(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix with 0 in place of subnormal numbers, and the sizes of those."""
+    """The matrix with 0 in place of subnormal numbers, and the sizes of the numbers that were replaced."""
     is_lost = (matrix != 0) & (np.abs(matrix) < TINY)
     return np.where(is_lost, 0.0, matrix), np.where(is_lost, np.abs(matrix), 0.0)
 
 
 def _values(task: Task) -> tuple[np.ndarray, dict[int, float], dict[int, float]]:
-    """V of least norm; per routed row the farthest other value, and what the wanted output misses by rounding."""
+    """V of least norm. For each routed row, the distance of the farthest other value and the error of its own
+    value."""
     goals = sorted({goal for _, goal in task.routed})
     means = [np.mean([task.wanted[i] for i, to in task.routed if to == goal], axis=0) for goal in goals]
     with np.errstate(over="ignore"):
@@ -293,7 +298,7 @@ def _values(task: Task) -> tuple[np.ndarray, dict[int, float], dict[int, float]]
     v, _ = _normal_numbers(v)
     values = task.inputs @ v.T
     sizes = _lengths(abs(task.inputs) @ abs(v).T)
-    # Of the weighted mean: d terms in a value, n in the sum, the weights' own rounding twice.
+    # Terms of the weighted mean that are rounded: d in a value, n in the sum, and the weights twice.
     terms = task.inputs.shape[1] + 3 * len(values) + 8
     # XLA takes what is below the smallest normal number for 0: every coordinate of every term may lose as much.
     rounding = terms * (EPS * float(np.max(sizes)) + (TINY * values.shape[1] if np.any(v) else 0.0))

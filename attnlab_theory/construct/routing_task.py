@@ -1,4 +1,4 @@
-"""Which routings can be asked for, and why others cannot (docs/mathematics/routing.md)."""
+"""Which routings are possible, and why others are not (docs/mathematics/routing.md)."""
 
 import dataclasses
 import math
@@ -18,13 +18,13 @@ TINY = float(np.finfo(np.float64).tiny)
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """A routing problem that makes sense.
+    """A routing problem that has passed all checks.
 
     Attributes:
         inputs: in float64, linearly independent.
-        unit: the inputs divided by `size`, their largest entry: no decision depends on the caller's units.
-        size: see `unit`.
-        routes: for every row the one it attends to, or None.
+        unit: the inputs divided by `size`, so that no decision depends on the caller's units.
+        size: the largest entry of the inputs, in size.
+        routes: for every row the input that it attends to, or None if the row is free.
         wanted: the wanted outputs, NaN in free rows.
         tolerance: largest distance of an output from the wanted one.
 
@@ -45,14 +45,14 @@ class Task:
 
     @property
     def routed(self) -> list[tuple[int, int]]:
-        """The rows that are not free, each with the one it attends to."""
+        """The rows that are not free, each with the input that it attends to."""
         return [(i, j) for i, j in enumerate(self.routes) if j is not None]
 
 
 def checked(
     x: np.ndarray | Array, routes: Sequence[int | None], outputs: np.ndarray | Array, tolerance: float
 ) -> Task:
-    """The problem as `route` was given it, or the reason why there is none.
+    """The checked problem. An error says why a problem cannot be solved.
 
     Args:
         x: linearly independent inputs, one per row.

@@ -19,10 +19,10 @@ class SubsetQuery:
     Attributes:
         keys: as given, in float64.
         subset: the wanted keys, in ascending order.
-        query: of length 1 in the 2-norm, in which the margin is largest; zero if all keys are wanted.
+        query: the query of length 1 (2-norm) with the largest margin; zero if all keys are wanted.
         margin: lowest wanted score minus highest other score under `query`; infinite exactly if all are wanted.
         spread: highest minus lowest wanted score under `query`. It would be 0 without rounding, and strength
-            multiplies it: keys that are themselves rounded may not be averaged at any strength.
+            multiplies it. So for keys that are themselves rounded there may be no strength that averages them.
 
     Example:
         `query_for_subset` makes it. The keys are e1, e2 and 0, and the first two are wanted.
@@ -31,8 +31,8 @@ class SubsetQuery:
         >>> found.subset, round(found.margin, 3)
         ((0, 1), 0.707)
 
-        How strong must the query be for an error of at most 0.01? At that strength it errs by less, and the bound
-        says so.
+        How strong must the query be for an error of at most 0.01? At the strength found, the bound on the error is
+        at most 0.01, and the measured error is smaller.
 
         >>> strength = found.strength(0.01)
         >>> found.measured_error(strength) < found.error_bound(strength) <= 0.01
@@ -48,7 +48,7 @@ class SubsetQuery:
     spread: float
 
     def scaled(self, strength: float) -> Float[np.ndarray, " d"]:
-        """The query to hand to attention at scale 1."""
+        """The query with this strength, for attention at scale 1."""
         return strength * self.query
 
     def strength(self, tolerance: float) -> float:
@@ -62,7 +62,8 @@ class SubsetQuery:
             raise ValueError(f"tolerance must lie between 0 and 1, not {tolerance}")
         if math.isinf(self.margin):
             return 0.0
-        # Half of the tolerance for the weight that leaks, the other half for rounding, which grows with strength.
+        # Half of the tolerance is for the weight that leaks, the other half for rounding, which grows with
+        # strength.
         rivals = (len(self.keys) - len(self.subset)) / len(self.subset)
         strength = max(0.0, math.log(rivals * (2 - tolerance) / tolerance) / self.margin)
         if math.isinf(strength):
@@ -84,10 +85,10 @@ class SubsetQuery:
         """Certified bound on the total variation between the weights and an equal share of the subset.
 
         It bounds the weight off the subset, the error of every single weight, and, times the largest
-        distance between two values, the error of the output. Say that wanted scores are within s of each other
-        and the rest at least m below. Then it is 1 - 1 / (e^s + (n - |S|)/|S| e^{-m}), the leak bound of
-        a copy where |S| = 1. s and m include what the scores can lose by rounding to the precision that
-        attention computes in now: (d + 3) eps times the largest sum_j |k_ij q_j|.
+        distance between two values, the error of the output. Say that wanted scores are within s of each other and
+        the rest at least m below. Then the bound is 1 - 1 / (e^s + (n - |S|)/|S| e^{-m}), the leak bound of a copy
+        where |S| = 1. s and m include what the scores can lose by rounding to the precision that attention computes
+        in now: (d + 3) eps times the largest sum_j |k_ij q_j|.
 
         Raises:
             ValueError: if `strength` is negative or not finite.
@@ -121,16 +122,15 @@ class SubsetQuery:
 def query_for_subset(keys: Float[np.ndarray, "s d"] | Float[Array, "s d"], subset: Sequence[int]) -> SubsetQuery:
     """The query that averages exactly the given keys, with the largest margin in the 2-norm.
 
-    A strong query averages the keys that share its largest score: all the keys on one face of the convex
-    hull of the keys (the whole hull included: query 0). So a subset can be selected if and only if it
-    holds all the keys of a face, duplicates and keys that are no corners too. That is decided by the
-    margin itself: a margin no larger than the keys' own rounding is none. A linear programme, which
-    shares nothing with that decision, then finds the face for the refusal to name.
+    A strong query averages the keys that share its largest score. These are all the keys on one face of the convex
+    hull of the keys, or all keys for the query 0. So a subset can be selected if and only if it is all the keys on
+    one face, duplicates and keys that are no corners too. The margin decides this: one that is no larger than the
+    keys' own rounding counts as 0. For the error message, a separate linear programme finds the smallest face.
 
     The 2-norm makes the answer scale-free and independent of rotations: shifting all keys leaves the query,
     multiplying them by c multiplies the margin by c. Scores inside the subset must agree to the last digit,
     since strength multiplies any difference (keys rounded to two digits collapse onto one at strength
-    1e5). So the query is projected off all differences twice, and `spread` says what is left.
+    1e5). So the query is made orthogonal to all differences twice, and `spread` says how much they still differ.
 
     Args:
         keys: one row each. Their dtype says how precisely they are known.
@@ -180,7 +180,7 @@ def query_for_subset(keys: Float[np.ndarray, "s d"] | Float[Array, "s d"], subse
 
 
 def _why_not(keys: Float[np.ndarray, "s d"], chosen: tuple[int, ...], rounding: float) -> str:
-    """The refusal of a subset, in one line: the outside keys that always come along, and why."""
+    """The error message for a subset: which other keys every such query favours too, and why."""
     wanted = keys[list(chosen)]
     face = faces.face_around(keys, np.mean(wanted, axis=0))
     extra = [j for j in face if j not in chosen]

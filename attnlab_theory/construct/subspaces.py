@@ -14,7 +14,7 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
     M = A ([A B]^+)_{first m rows}, with the bases as columns of A and B. It is the projection onto A along B,
     zero on the complement of both, so that no other such matrix has a smaller norm. For A orthogonal to
     B it is the orthogonal projector. Its 2-norm is 1/sin of the smallest principal angle, and the
-    rounding error of M is of the order eps / sin^2 of it: half the digits are gone at 3e-4 in float32.
+    rounding error of M is of the order eps / sin^2 of it: in float32 half the digits are lost at an angle of 3e-4.
 
     Args:
         a: basis of the subspace to keep, one vector per row, in any lengths and at any angles.
@@ -26,7 +26,8 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
 
     Raises:
         ValueError: if a basis is not finite, not in float32 or float64 or its rows are dependent, the widths
-            differ, or the subspaces meet: then no matrix tells their common vectors apart. The dimension is named.
+            differ, or the subspaces meet. Then no matrix can tell to which of them a common vector belongs. The
+            message names the dimension of what they have in common.
 
     Example:
         The line along e1 is kept, the line along e1 + e2 removed. So (3, 2) = 1 e1 + 2 (e1 + e2) becomes (1, 0).
@@ -41,7 +42,7 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
     a, b = _in_range(a), _in_range(b)
     m, d = a.shape
     readable = refuse.is_concrete(a) and refuse.is_concrete(b)
-    # More than d dimensions cannot avoid each other: that much the shapes say, even under `jit`.
+    # Subspaces with more than d dimensions together must meet. The shapes say so, even under `jit`.
     common = intersection_dimension(a, b) if readable else max(m + b.shape[0] - d, 0)
     if common:
         raise ValueError(
@@ -61,7 +62,7 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
 def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> int:
     """The dimension of what two subspaces have in common, in the precision of the arrays.
 
-    Counted are the principal angles whose sine is at most 4 d eps, the rounding error of the sine itself.
+    It is the number of principal angles whose sine is at most 4 d eps, the rounding error of the sine itself.
 
     Args:
         a: basis of one subspace, one vector per row.
@@ -72,7 +73,7 @@ def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> in
             differ.
 
     Example:
-        Two planes in three dimensions meet in a line; a plane and the line across it meet in 0.
+        Two planes in three dimensions meet in a line; a plane and the line perpendicular to it meet in the point 0.
 
         >>> plane, other = jnp.eye(3)[:2], jnp.eye(3)[1:]
         >>> intersection_dimension(plane, other), intersection_dimension(plane, jnp.eye(3)[2:])
@@ -88,9 +89,10 @@ def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> in
 
 
 def _in_range(basis: Float[Array, "m d"]) -> Float[Array, "m d"]:
-    """Rows brought near length 1 by powers of two, which change no digit; traced, only large ones and small ones.
+    """Rows brought near length 1 by powers of two, which change no digit. Traced rows get one of two fixed powers.
 
-    XLA takes what is below the smallest normal number for 0, the reciprocal of a divisor too.
+    XLA takes what is below the smallest normal number for 0. So it also takes the reciprocal of a very large
+    divisor for 0.
     """
     if refuse.is_concrete(basis):
         host = np.asarray(basis)

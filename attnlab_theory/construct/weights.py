@@ -17,13 +17,13 @@ class WeightsQuery:
     Attributes:
         keys: as given, in float64.
         wanted: the weights asked for.
-        query: to hand to attention at scale 1; the shortest of those that do as well.
+        query: the shortest of the best queries, for attention at scale 1.
         divergence: KL(wanted | softmax(keys . query)) in nats; no query has a smaller one.
         is_exact: whether log(wanted) lies in the span of the keys' columns and the constant, up to rounding:
             then, and only then, the weights are met.
 
     Example:
-        `query_for_weights` makes it. Weights of 1/2, 1/4, 1/4 can be met, so nothing is left over.
+        `query_for_weights` makes it. Weights of 1/2, 1/4, 1/4 can be met, so the divergence is 0.
 
         >>> found = query_for_weights(np.eye(3, 2), np.array([0.5, 0.25, 0.25]))
         >>> found.is_exact, round(found.divergence, 6), found.measured_weights().round(3)
@@ -47,9 +47,9 @@ def query_for_weights(
     """The query whose attention weights are closest to the wanted ones, p, in the sense of KL(p | softmax(K q)).
 
     The divergence is convex in q; its gradient is the weighted mean key minus K^T p, so the best weights
-    have the same mean key as p. It is attained if and only if K^T p lies in the relative interior of
-    the hull of the keys, as it always does if all of p is positive. It is zero if and only if p > 0 and log p is in
-    range[K, 1]. Where it is only approached, along a ray, there is no query to return and this refuses.
+    have the same mean key as p. The least divergence is attained if and only if K^T p lies in the relative interior
+    of the hull of the keys, as it always does if all of p is positive. It is zero if and only if p > 0 and log p is
+    in range[K, 1]. Where it is only approached, along a ray, there is no best query, and an error is raised.
 
     Args:
         keys: one row each.
@@ -62,7 +62,7 @@ def query_for_weights(
             number of axes.
 
     Example:
-        Keys e1, e2 and 0. The query (log 2, 0) scores them log 2, 0, 0, which are 2, 1, 1 parts of 4.
+        Keys e1, e2 and 0. The query (log 2, 0) scores them log 2, 0, 0. So the weights are 2, 1, 1 parts of 4.
 
         >>> found = query_for_weights(np.eye(3, 2), np.array([0.5, 0.25, 0.25]))
         >>> print(found.query.round(3) + 0.0)
@@ -119,8 +119,8 @@ def _project(
         ValueError: if double precision does not tell where the minimum is.
     """
     n = len(keys)
-    # Seen from the key with the largest weight, a coordinate that all keys share is 0. Else the rounding of its
-    # mean would make a direction of it, in which no query is too long.
+    # Keys relative to the one with the largest weight, so that a coordinate that all keys share becomes 0.
+    # Otherwise the rounding of its mean would leave a tiny direction, along which queries could be of any length.
     apart = keys - keys[np.argmax(wanted)][None, :]
     # In the coordinates of the singular vectors neither the keys' scale nor their shape matters.
     left, sizes, right = np.linalg.svd(apart - (wanted @ apart)[None, :], full_matrices=False)
@@ -130,11 +130,11 @@ def _project(
     design = np.hstack([left, np.ones((n, 1))])
     nearest = np.linalg.lstsq(design, logs, rcond=None)[0]
     distance = float(np.max(np.abs(design @ nearest - logs)))
-    # Seen from there, too, the largest weight's own rounding counts for nothing.
-    # Differences of the keys themselves: differences of the singular vectors would tell its copies apart.
+    # Relative to that key, the rounding of the largest weight has no effect. Differences of singular vectors,
+    # instead of keys, would make copies of that key differ.
     rows = apart @ right.T / sizes
-    # The nearest logarithms are a good start, often the optimum itself; but from far out on a wrong side, where all
-    # weight is on one key, no slope leads back. No query at all is a start from where one always does.
+    # The nearest logarithms are a good start, often the optimum itself. But where all weight is on one wrong key
+    # the Hessian is 0, and Newton's method makes no step. From the zero query it always does.
     none = np.zeros(len(sizes))
     for start in [nearest[:-1], none] if np.all(wanted > 0) else [none]:
         point = _descended(rows, wanted, start)
@@ -155,7 +155,8 @@ def _descended(
     for _ in range(500):
         gradient, step = _newton(rows, wanted, point)
         slope = float(gradient @ step)
-        # No step changes a score by more than `reach`: a leap off the quadratic model may end where all is flat.
+        # No step changes a score by more than `reach`. A longer one may leave the quadratic model and end where all
+        # is flat.
         change = float(np.max(np.abs(rows @ step)))
         length = first = min(1.0, reach / max(change, 1.0))
         while (
@@ -167,8 +168,8 @@ def _descended(
             break
         point, value = point + length * step, lower
         reach = 2 * reach if length == first else max(4.0, length * change)
-    # Convergence is quadratic at the end: where the value cannot fall, full steps still polish the point. From
-    # anywhere else one leads to where nothing is known, so the gradient must agree.
+    # Near the minimum convergence is quadratic: full steps improve the point even when the value no longer falls.
+    # Elsewhere a full step may lead anywhere, so each step must halve the gradient.
     for _ in range(500):
         gradient, step = _newton(rows, wanted, point)
         after, _ = _newton(rows, wanted, point + step)
@@ -181,7 +182,7 @@ def _descended(
 def _is_minimum(
     rows: Float[np.ndarray, "s r"], wanted: Float[np.ndarray, " s"], point: Float[np.ndarray, " r"]
 ) -> bool:
-    """Whether the divergence is, to the rounding of float64, the least one here, and not above that of no query."""
+    """Whether the divergence is least at `point`, up to rounding, and not above that of the zero query."""
     n, eps = len(rows), float(np.finfo(float).eps)
     scores = np.abs(rows) @ np.abs(point)
     if not float(np.max(scores)) * math.sqrt(eps) <= 1:
@@ -189,7 +190,7 @@ def _is_minimum(
     gradient, step = _newton(rows, wanted, point)
     # A weight is a quotient of exponentials of scores, which are sums.
     blur = 8 * eps * np.abs(rows).T @ (_reached(rows, point) * (scores + float(np.max(scores)) + n) + wanted)
-    # A slope within rounding says little where the way down is long: then a full step would still gain.
+    # A slope within rounding is not enough where the minimum is far away: a full step would still gain there.
     gain = -float(gradient @ step)
     is_flat = bool(np.all(np.abs(gradient) <= blur)) and gain <= n**2 * eps
     return is_flat and _excess(rows, wanted, point) <= math.log(n) * (1 + 8 * eps)
@@ -200,9 +201,9 @@ def _newton(
 ) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, " r"]]:
     """The gradient of the divergence, and the step to where its quadratic model is least."""
     reached = _reached(rows, point)
-    # The mean key of what is reached minus the one wanted.
+    # The mean key under the reached weights minus that under the wanted ones.
     gradient = rows.T @ (reached - wanted)
-    # The Hessian is root^T root: by the singular values of the root it keeps twice the digits.
+    # The Hessian is root^T root. The singular values of the root keep twice as many digits.
     root = np.sqrt(reached)[:, None] * (rows - (reached @ rows)[None, :])
     _, sizes, axes = np.linalg.svd(root, full_matrices=False)
     kept = sizes > max(root.shape) * float(np.finfo(float).eps) * np.max(sizes, initial=0.0)

@@ -19,8 +19,9 @@ from attnlab_theory.theory.features.estimator import Estimator
 LEAST_ERROR = 1e-150
 
 REACH = 0.1
-"""The delta method is for small errors of the weights. Up to this error it is within a fifth of the measured one,
-unless one key has all the weight and the normaliser is noise. It may say anything of larger errors.
+"""The delta method is for small errors of the weights. Predictions up to this size are within a fifth of the
+measured error, unless one key has all the weight and the normaliser is noise. Larger predictions may be wrong by
+any factor.
 """
 
 APART = 0.25
@@ -68,7 +69,7 @@ class Line:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Advice:
-    """What was found out about a problem."""
+    """The predicted and measured errors of all estimators on a problem, and which estimator to choose."""
 
     problem: Problem
     features: int
@@ -78,21 +79,23 @@ class Advice:
     chosen: Line
     coupling: Coupling
     by_measurement: bool
-    """Whether the choice is that of the least measured error, because the predictions are not to be trusted."""
+    """Whether the least measured error decided, because the predictions cannot be trusted."""
 
     @property
     def exact_is_cheaper(self) -> bool:
-        """Whether the features needed are as many as the keys: exact attention then costs no more, and errs not."""
+        """Whether no fewer features are needed than there are keys: exact attention costs no more, without an
+        error."""
         return self.fewest.weights > 0 and not self.fewest.features_needed < self.problem.given[1]
 
     @property
     def fewest(self) -> Line:
-        """The chosen line where its prediction is trusted, else the one that is predicted to need the fewest."""
+        """The chosen line where its prediction is trusted, else the line that is predicted to need the fewest
+        features."""
         return min(self.lines, key=lambda line: line.features_needed) if self.by_measurement else self.chosen
 
     @property
     def reason(self) -> str:
-        """Why the chosen estimator, in one sentence."""
+        """Why this estimator was chosen, in one sentence."""
         total = self.problem.typical(self.problem.sum_squares)
         difference = self.problem.typical(self.problem.difference_squares)
         if self.chosen.weights == 0:
@@ -141,17 +144,17 @@ def advise(
 ) -> Advice:
     """Predict and measure the error of every estimator at one number of features, and choose one.
 
-    The choice is by the predicted error of the weights, which does not depend on luck. It is by the least error
-    measured where the prediction is not trusted, or where other features are measured to be better by more than
-    `SURE` standard errors. Where no weights differ (one key) it is by the error of the kernel values. The coupling
-    is the best one measured.
+    The estimator with the least predicted error of the weights is chosen, for a prediction does not depend on luck.
+    The least measured error decides instead if the prediction is not trusted, or if other features are measured to
+    be better by more than `SURE` standard errors. With a single key all weights are 1, and the error of the kernel
+    values decides. The coupling is the best one measured.
 
     Args:
         problem: from `pose`.
-        features: per query and key, for every estimator, an even number; those that take two of each projection
-            get half as many projections.
+        features: how many features each query and key gets, an even number. Estimators that make two features of
+            each projection get half as many projections.
         error: the wanted error of a row of weights, relative to the row's Euclidean norm.
-        draws: projections measured per estimator and coupling.
+        draws: how many projections are measured for each estimator and coupling.
         seed: another seed draws other projections.
         progress: is called with the numbers of estimators that are done and planned.
 
@@ -176,19 +179,19 @@ def advise(
     """
     if not features >= 2 or features % 2:
         raise ValueError(
-            f"features must be even, two for each projection of trigonometric ones, and at least 2, not {features}"
+            f"features must be even, because trigonometric ones come in pairs, and at least 2, not {features}"
         )
     if not 0 < error < math.inf:
         raise ValueError(f"error must be positive and finite, not {error}")
     if not error >= LEAST_ERROR:
         raise ValueError(
-            f"error must be at least {LEAST_ERROR:g}, not {error}: the features needed, which go with one over its "
-            "square, would leave double precision"
+            f"error must be at least {LEAST_ERROR:g}, not {error}: the number of features needed grows as "
+            "1 / error^2 and would overflow float64"
         )
     if not draws >= 2:
         raise ValueError(f"draws must be at least 2, for a standard error, not {draws}")
     key = key_for(seed, "estimators")
-    # float64, whatever jax is set to: float32 overflows at a tenth of the exponents.
+    # float64, whatever jax is set to: float32 overflows at a tenth of the exponent.
     with jax.enable_x64(True):
         width = problem.q.shape[1]
         projections = {
@@ -200,14 +203,14 @@ def advise(
             progress(done, len(estimators))
             m = features // estimator.features_per_projection
             measured = {
-                # The first rows of a projection are one, under every coupling.
+                # The first rows of a projection are a projection too, under every coupling.
                 coupling: errors.measured(estimator, problem, [rows[:m] for rows in drawn])
                 for coupling, drawn in projections.items()
             }
             lines.append(_line(estimator, problem, measured, m, error))
     predicted = min(lines, key=lambda line: (line.weights, line.kernel))
     measured = min(lines, key=lambda line: _least(line).weights)
-    # Predictions are of independent projections: they are compared with those.
+    # Predictions are for independent projections, so they are compared with measurements of those.
     rivals = (line.measured[Coupling.INDEPENDENT] for line in (measured, predicted))
     by_measurement = predicted.weights > 0 and (not predicted.trusted or _is_better(*rivals))
     chosen = measured if by_measurement else predicted

@@ -1,4 +1,4 @@
-"""The estimators that are compared, fitted to a problem where they have parameters. Explicit: no discovery."""
+"""The estimators that are compared. Those with parameters are fitted to a problem."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ from attnlab_theory.theory.features import dense_exponential, pair, variance
 from attnlab_theory.theory.features.estimator import Estimator
 
 Signed = Callable[[Float[Array, "t d"], Float[Array, "m d"]], tuple[Float[Array, "t f"], Float[Array, "t 1"]]]
-"""(points, projection) -> features of a size that no number overflows, and the logarithm of what they lack."""
+"""(points, projection) -> features divided by a factor so that none overflows, and the logarithm of that factor."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,8 @@ class FittedFeatures:
     covariances: Callable[[Float[np.ndarray, " d"], Float[np.ndarray, "s d"]], Float[np.ndarray, "s s"]]
     """The covariances of one query's estimates with one projection, relative to the kernel's values."""
     powers: Callable[[float], variance.Powers] | None = None
-    """The law of one estimate at L, or at D for trigonometric features: where that is all it depends on."""
+    """The law of one estimate as a function of L, or of D for trigonometric features; None if it depends on
+    more."""
     parameter: str = ""
     """The fitted parameters, in words for people."""
 
@@ -76,7 +77,7 @@ def _log_dense(x: Float[Array, "t d"], projection: Float[Array, "m d"], a: Array
 
 
 def estimators_for(problem: Problem) -> tuple[FittedFeatures, ...]:
-    """Every estimator; those with parameters have them chosen for the pairs that matter in this problem.
+    """Every estimator. Parameters are chosen for the pairs of query and key that count most in this problem.
 
     Args:
         problem: from `pose`.
@@ -141,7 +142,7 @@ def estimators_for(problem: Problem) -> tuple[FittedFeatures, ...]:
 
 
 def _second_moment(problem: Problem) -> Float[np.ndarray, "d d"]:
-    """E[(q + k)(q + k)^T] over rows and, by their shares, over the pairs of each."""
+    """The mean of (q + k)(q + k)^T over rows, and in each row over its pairs, weighted by their shares."""
     shares = problem.shares / len(problem.q)
     cross = problem.q.T @ shares @ problem.k
     of_queries = problem.q.T @ problem.q / len(problem.q)

@@ -26,14 +26,14 @@ COUPLINGS = (Coupling.INDEPENDENT, Coupling.ORTHOGONAL, Coupling.QUASI_MONTE_CAR
 
 SHORTEST, LONGEST = 1e-4, 60.0
 """The range of |q + k|^2, or of |q - k|^2 for trigonometric features. The saving by orthogonal projections has a
-limit at 0. Below the shortest it has no digits left, so that of the shortest is taken. Beyond the longest,
-variances of 1e25 are not worth predicting.
+limit at 0. Below `SHORTEST` rounding hides it, so the saving at `SHORTEST` is used. Beyond `LONGEST`, variances of
+1e25 are not worth predicting.
 """
 
 
 @dataclasses.dataclass(frozen=True)
 class Predicted:
-    """Relative mean square errors of one projection; over m independent ones they are these over m."""
+    """Relative mean square errors for one projection. For m independent projections, divide by m."""
 
     kernel: float
     weights: float
@@ -84,7 +84,7 @@ def predicted(estimator: FittedFeatures, problem: Problem) -> Predicted:
 def orthogonal_kernel(estimator: FittedFeatures, problem: Problem, m: int) -> float | None:
     """The relative mean square error of kernel estimates from m projections, orthogonal in blocks of the width.
 
-    The covariance of two orthogonal projections is worked out at a few lengths and interpolated.
+    The covariance of two orthogonal projections is computed at a few lengths and interpolated.
 
     Args:
         estimator: from `estimators_for` this problem.
@@ -116,7 +116,7 @@ def orthogonal_kernel(estimator: FittedFeatures, problem: Problem, m: int) -> fl
     pairs = [feature_error.orthogonal_covariance(law, width) for law in laws]
     blocks = [width] * (m // width) + [m % width]
     together = sum(block * (block - 1) for block in blocks) / m**2
-    # What orthogonality saves is smooth in the length, the variance itself grows as its exponential.
+    # What orthogonality saves is smooth in the length. The variance itself grows exponentially.
     saved = np.interp(squares, lengths, m * together * np.divide(pairs, alone))
     variance = np.array([np.diag(estimator.covariances(q, problem.k)) for q in problem.q])
     return float(np.mean(np.sum(problem.shares * variance * (1 + saved), axis=1))) / m
@@ -154,7 +154,7 @@ def projections_of(key: PRNGKeyArray, *, coupling: Coupling, draws: int, m: int,
     """Several projections of one coupling.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         coupling: how the rows of one projection depend on each other.
         draws: how many projections.
         m: rows of each.

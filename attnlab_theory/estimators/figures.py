@@ -43,7 +43,7 @@ def draw_regions(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.n
         ('log', [0.1, 10.0])
     """
     names = list(SHADES)
-    # Only trigonometric features vary with D: all else is said by the border below which they win.
+    # Only the error of trigonometric features depends on D, so one border says where they win.
     borders = np.array([theory.trigonometric_border(float(total), d=d) for total in sums])
     others = np.array([names.index(theory.winner(float(total), math.inf, d=d)) for total in sums])
     below = differences[:, None] < borders

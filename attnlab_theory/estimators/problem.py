@@ -11,7 +11,8 @@ from attnlab_theory import refuse
 from attnlab_theory.seeds import key_for
 
 MAX_QUERIES, MAX_KEYS = 32, 512
-"""From larger arrays a random sample is judged: prediction looks at every pair of keys of every query."""
+"""From larger arrays a random sample is taken, because the prediction looks at every pair of keys of every
+query."""
 
 LARGEST_HALF_SQUARE = 700.0
 """The largest |x|^2 / 2 of a scaled vector: beyond it exp(|x|^2 / 2) overflows float64, and trigonometric features
@@ -20,7 +21,7 @@ contain that factor."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """Queries and keys multiplied by the root of the scale, in float64, and what is exact about them.
+    """Queries and keys multiplied by the root of the scale, in float64, and what is exactly known of them.
 
     Example:
         `pose` makes it. Here are one query e1, and the keys e1 and -e1. The sum e1 + e1 has the squared length 4.
@@ -70,7 +71,7 @@ class Problem:
         return _square_distances(self.q, self.k)
 
     def typical(self, squares: Float[np.ndarray, "t s"]) -> float:
-        """The mean over rows and, by their shares, over the pairs of each."""
+        """The mean of these squares over rows, and in each row over its pairs, weighted by their shares."""
         return float(np.mean(np.sum(self.shares * squares, axis=1)))
 
 
@@ -86,8 +87,8 @@ def pose(
 
     Raises:
         ValueError: if an array is not a matrix, not real or not finite, or widths differ. Or if the scale is not
-            positive and finite, or the seed is none. Or if a vector is so long that its features overflow, and the
-            message names its norm.
+            positive and finite, or the seed is not valid. Or if a vector is so long that its features overflow, and
+            the message names its norm.
 
     Example:
         At scale 1/4 queries and keys are halved, so that their products are a quarter.

@@ -14,7 +14,7 @@ def orthonormal(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
     """`n` orthonormal rows in d dimensions, Haar distributed.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         n: number of rows.
         d: width; at least n.
 

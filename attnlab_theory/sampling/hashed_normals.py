@@ -1,7 +1,7 @@
 """Normals from an integer hash of the position: five times the speed of `jax.random.normal`.
 
-They are for long Monte Carlo runs of simple laws. The lab's own claims keep jax's default generator, whose quality
-rests on cryptanalysis; this one rests on the tests in tests/sampling/test_hashed_normals.py.
+They are for long Monte Carlo runs with simple distributions. The lab's own claims keep jax's default generator,
+whose quality rests on cryptanalysis; this one rests on the tests in tests/sampling/test_hashed_normals.py.
 """
 
 import math
@@ -25,7 +25,7 @@ def hashed_bits(key: PRNGKeyArray, shape: Sequence[int]) -> UInt32[Array, "..."]
     Within one call no value occurs twice: for a given key the hash permutes the 32-bit integers.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         shape: the shape of the result.
 
     Raises:
@@ -46,7 +46,7 @@ def hashed_bits(key: PRNGKeyArray, shape: Sequence[int]) -> UInt32[Array, "..."]
     start, middle = jax.random.bits(key, (2,), jnp.uint32)
     x = jax.lax.iota(jnp.uint32, size).reshape(shape) + start
     x = (x ^ (x >> 17)) * jnp.uint32(0xED5AD4BB)
-    # The second word enters between the rounds: calls whose ranges of positions overlap share no run of values.
+    # The second word of the key enters between the rounds, so that two calls never share a run of values.
     x = x ^ middle
     x = (x ^ (x >> 11)) * jnp.uint32(0xAC4C1B51)
     x = (x ^ (x >> 15)) * jnp.uint32(0x31848BAB)
@@ -58,17 +58,17 @@ def hashed_normal(
 ) -> Float[Array, "..."]:
     """Standard normals by inversion of `hashed_bits`; a drop-in for `jax.random.normal`.
 
-    Each is within 1e-5 of the normal quantile of its 32 bits, and |z| < 6.34. One bit is the sign, the other
-    31 place the tail probability, so the tails are as fine as the centre. jax's own stop at 5.4.
+    Each is within 1e-5 of the normal quantile of its 32 bits, and |z| < 6.34. One bit is the sign, the other 31
+    give the tail probability, so the tails are as fine as the centre. The normals of jax stop at 5.4.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         shape: the shape of the result.
         dtype: the type of the result, by default jax's default; the computation is in float32 whatever it is.
 
     Raises:
-        ValueError: if `hashed_bits` refuses the shape, or the type is no floating one: whole normals would be
-            zeros.
+        ValueError: if `hashed_bits` refuses the shape, or the type is not a floating one: rounded to whole numbers,
+            most normals would be zero.
 
     Example:
         Ten thousand normals: about 68 % of them lie within 1.
@@ -84,16 +84,16 @@ def hashed_normal(
 
 
 def normals_of(bits: UInt32[Array, "..."]) -> Float[Array, "..."]:
-    """The normal quantiles that random bits stand for, in float32: the lowest bit is the sign.
+    """The normal quantiles that random bits give, in float32. The lowest bit is the sign.
 
     The inverse error function of XLA costs twice as much and is coarser in the tails.
 
     Args:
-        bits: 32 random ones for each normal.
+        bits: 32 random bits for each normal.
 
     Example:
-        The lowest bit is the sign. The other bits say how far out: all zeros are the furthest, all ones are the
-        middle.
+        The lowest bit is the sign. The other bits give the distance from 0: all zeros are the furthest, all ones
+        the nearest.
 
         >>> bits = jnp.array([0, 1, 2**32 - 2], jnp.uint32)
         >>> print(np.asarray(normals_of(bits)).round(2))

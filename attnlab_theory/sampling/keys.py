@@ -28,14 +28,14 @@ def noisy_keys(
 ) -> Float[Array, "s d"]:
     """One draw of every key around its mean.
 
-    The covariance of key i is `variance[i] * I + stretch[i] * mu_i mu_i^T`. It is sampled by its structure
-    (d + 1 normals per key), never through a Cholesky factor: exact, and a hundred times cheaper.
+    The covariance of key i is `variance[i] * I + stretch[i] * mu_i mu_i^T`. Sampling uses this structure (d + 1
+    normals per key) instead of a Cholesky factor. That is exact, and a hundred times cheaper.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         means: the keys' means, one row each.
         variance: the isotropic part, in squared units of the keys; one for all, or one per key.
-        stretch: variance along each key's own mean, per squared length of it.
+        stretch: variance along each key's own mean, in units of the mean's squared length.
         normal: where the standard normals come from.
 
     Returns:
@@ -77,14 +77,15 @@ def many_noisy_keys(
 ) -> Float[Array, "n s d"]:
     """`n` independent draws of every key around its mean, for an operator under `jax.vmap`.
 
-    Many draws from one PRNG key cost less than one draw from each of many. One draw is what `noisy_keys` returns.
+    Many draws from one PRNG key cost less than one draw from each of many PRNG keys. With n = 1 the draw is that of
+    `noisy_keys`.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         means: the keys' means, one row each.
         n: how many draws.
         variance: the isotropic part, in squared units of the keys; one for all, or one per key.
-        stretch: variance along each key's own mean, per squared length of it.
+        stretch: variance along each key's own mean, in units of the mean's squared length.
         normal: where the standard normals come from.
 
     Raises:
@@ -104,7 +105,8 @@ def many_noisy_keys(
     refuse.not_a_size(replicates=n)
     means = jnp.asarray(means)
     s, d = means.shape
-    # All normals of a draw from one call: a second call costs half as much again, to compile and to run.
+    # All normals of a draw come from one call. Two calls would take one and a half times as long, to compile and to
+    # run.
     normals = normal(key, (n, s, d + 1), means.dtype)
     deviation = jnp.broadcast_to(deviation_of(variance, means.dtype, "variance"), (s,))
     length = 1 + deviation_of(stretch, means.dtype, "stretch")[None] * normals[:, :, d]
@@ -122,7 +124,7 @@ def gaussian_keys(
     """One draw of every key under any covariances: key i has covariance F_i F_i^T.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         means: the keys' means, one row each.
         factors: one factor F_i per key, from `noise_factors` or any Cholesky factor; m normals are spent per key.
         normal: where the standard normals come from.
@@ -153,7 +155,7 @@ def noise_factors(
     Args:
         means: the keys' means, one row each.
         variance: the isotropic part, in squared units of the keys; one for all, or one per key.
-        stretch: variance along each key's own mean, per squared length of it.
+        stretch: variance along each key's own mean, in units of the mean's squared length.
 
     Raises:
         ValueError: if `noisy_keys` refuses the arguments.
@@ -194,7 +196,8 @@ def _check(means: Array, variance: Scalar | Array, stretch: Array) -> None:
     refuse.non_finite(means=means)
     for name, numbers in {"variance": variance, "stretch": stretch}.items():
         if refuse.is_concrete(numbers):
-            # numpy: inside a jit, jax would make a tracer even of this. A NaN is its own minimum, and is refused.
+            # Inside a jit, jax would make a tracer even of this, so numpy is used. The minimum of a NaN is NaN,
+            # which is refused.
             refuse.negative(**{name: float(np.min(np.asarray(numbers), initial=0.0))})
     refuse.non_finite(variance=variance, stretch=stretch)
 
@@ -205,7 +208,7 @@ def deviation_of(variance: Scalar | Array, dtype: np.dtype, name: str) -> Array:
     Args:
         variance: one, or one per key; not negative.
         dtype: the type of the result.
-        name: what a refusal calls the variance.
+        name: the name of the variance in an error message.
 
     Raises:
         ValueError: if the type does not hold the root either.
@@ -240,7 +243,7 @@ def deviation_of(variance: Scalar | Array, dtype: np.dtype, name: str) -> Array:
 
 
 def _refuse_overflow(means: Array, variance: Scalar | Array, stretch: Array) -> None:
-    """Refuse keys that leave their type, where all can be read.
+    """Refuse keys that would overflow their type, if all values can be read.
 
     Raises:
         ValueError: if a key `REACH` deviations from its mean is infinite.
@@ -259,7 +262,7 @@ def _refuse_overflow(means: Array, variance: Scalar | Array, stretch: Array) -> 
 
 
 def check_factors(means: Array, factors: Array) -> None:
-    """Refuse means and factors that do not belong together, are not finite, or are of a wrong type.
+    """Refuse means and factors that do not fit together, are not finite, or are of a wrong type.
 
     Args:
         means: the keys' means, one row each.
@@ -269,7 +272,7 @@ def check_factors(means: Array, factors: Array) -> None:
         ValueError: naming the axis on which they disagree, the type or the number.
 
     Example:
-        Three means of width 2 and three factors of height 2 belong together.
+        Three means of width 2 and three factors of height 2 fit together.
 
         >>> check_factors(jnp.eye(3, 2), jnp.zeros((3, 2, 1)))
         >>> check_factors(jnp.eye(3, 2), jnp.zeros((2, 2, 1)))

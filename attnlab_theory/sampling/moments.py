@@ -15,7 +15,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory import refuse
 
 STEPS = 256
-"""Most chunks per call into the compiled loop, over all devices: 1, 2, 4, ... 256 devices share them evenly."""
+"""The most chunks per call of the compiled loop, over all devices. A power of two, so that 1, 2, 4, ... 256
+devices share them evenly."""
 
 Draw = Callable[[PRNGKeyArray, int], Float[Array, "m n"]]
 
@@ -43,11 +44,12 @@ class Moments(NamedTuple):
 def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) -> Moments:
     """Mean and variance of statistics over many trials, whose draws are never all in memory.
 
-    Only sums leave the compiled loop, so memory is that of one chunk per device. Whatever is linear can
-    wait until the end: accumulate the weights' moments and apply the values once.
+    Only sums leave the compiled loop, so memory is that of one chunk per device. Linear steps can wait until the
+    end: accumulate the moments of the weights, and apply the values once.
 
     Args:
-        key: consumed whole; chunk i folds i into it, so the numbers do not depend on the number of devices.
+        key: a PRNG key, not to be used again. Chunk i folds i into the key, so results do not depend on the number
+            of devices.
         draw: `draw(key, n)` makes n independent trials and returns m statistics of each; jax-traceable. Pass
             the same function again and it is not compiled again.
         trials: at least this many; rounded up to whole chunks.
@@ -80,7 +82,7 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
         _refuse_overflow(start, square)
         means, more = start + total / chunk, len(start) * chunk
         centre = np.mean(means, axis=0)
-        # A difference of sums: where nothing varies, rounding may leave it a little below 0.
+        # This is a difference of sums, so rounding may leave it a little below 0 where nothing varies.
         within = np.maximum(square - total**2 / chunk, 0.0)
         spread = spread + np.sum(within + chunk * (means - centre) ** 2, axis=0)
         # Squares around two means, brought to the common one (Chan et al. 1983).
@@ -94,11 +96,11 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
 def _compiled(draw: Draw, chunk: int) -> Callable:
     def one_chunk(key: PRNGKeyArray, index: Array) -> tuple[Array, Array, Array, Array]:
         values = draw(jax.random.fold_in(key, index), chunk)
-        # Squares of the values themselves would lose a variance that is small beside the mean's square.
+        # With squares of the values themselves, a variance that is small beside the squared mean would be lost.
         away = values - values[:, :1]
         if not jnp.issubdtype(away.dtype, jnp.floating):
             away = away.astype(jax.dtypes.canonicalize_dtype(float))
-        # Nor does the type hold the squares of 1e20 or 1e-30 in float32: a power of two changes no other digit.
+        # Float32 does not hold the squares of 1e20 or 1e-30 either. Dividing by a power of two changes no digit.
         unit = _power_of_two(jnp.max(jnp.abs(away), axis=1))
         units = away / unit[:, None]
         return values[:, 0], jnp.sum(units, axis=1), jnp.sum(units * units, axis=1), unit
@@ -129,5 +131,5 @@ def _refuse_overflow(start: np.ndarray, square: np.ndarray) -> None:
 
 
 def _shares() -> int:
-    """How many devices share the chunks of one call evenly."""
+    """The number of devices that share the chunks of one call, all equally many."""
     return math.gcd(STEPS, jax.device_count())

@@ -32,22 +32,22 @@ class Coupling(enum.StrEnum):
     ORTHOGONAL = "orthogonal"
     """Rows are orthogonal in blocks of the width. Each has a chi-distributed norm of its own."""
     SQRT_NORM = "orthogonal, norms sqrt(d)"
-    """Every row with the norm sqrt(d): this one biases features."""
+    """Rows are orthogonal in blocks and all have the norm sqrt(d). This coupling biases features."""
     QUASI_MONTE_CARLO = "quasi-Monte Carlo"
 
 
 BITS = 30
-"""Binary digits of a quasi-random coordinate: its law is normal up to steps of probability 2**-30."""
+"""Binary digits of a quasi-random coordinate. Its distribution is normal up to steps of probability 2**-30."""
 
 
 def coupled_projection(key: PRNGKeyArray, m: int, d: int, coupling: Coupling) -> Float[Array, "m d"]:
     """`m` rows under a coupling.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         m: number of rows.
         d: width.
-        coupling: how the rows hang together.
+        coupling: how the rows depend on each other.
 
     Raises:
         ValueError: if `m` or `d` is not a positive whole number, or there is no such coupling.
@@ -77,7 +77,7 @@ def gaussian_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Array, "m d"
     """`m` independent rows of law N(0, I).
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         m: number of rows.
         d: width.
 
@@ -100,8 +100,8 @@ def orthogonal_projection(
     """Rows that are orthogonal in blocks of d, the blocks independent, their directions Haar distributed.
 
     Args:
-        key: consumed whole.
-        m: number of rows; the last block may be a part of one.
+        key: a PRNG key, not to be used again.
+        m: number of rows; the last block may have fewer than d.
         d: width.
         norms: "chi" gives every row a norm of its own from the chi law with d degrees of freedom. A row is then
             N(0, I), and features stay unbiased. "sqrt" gives every row the norm sqrt(d). A row then has covariance
@@ -118,7 +118,8 @@ def orthogonal_projection(
         >>> print(products.diagonal(), products[0, 1], products[0, 2] > 0)
         [2. 2. 2.] 0.0 True
 
-    Source: Yu et al. 2016, "Orthogonal random features"; the norms are theirs, sqrt(d) that of the variants.
+    Source: Yu et al. 2016, "Orthogonal random features". The chi norms are theirs; sqrt(d) is the norm of later
+    variants.
     """
     refuse.not_a_size(m=m, d=d)
     if norms not in ("chi", "sqrt"):
@@ -141,7 +142,7 @@ def quasi_monte_carlo_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Arr
     features stay unbiased. Rows of one projection depend on each other. Best with m a power of two.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         m: number of rows.
         d: width.
 
@@ -172,7 +173,8 @@ def quasi_monte_carlo_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Arr
 
     start = jnp.broadcast_to(jax.random.bits(shift, (d,), jnp.uint32)[None] >> (32 - BITS), (m, d))
     scrambled, _ = jax.lax.scan(add_column, start, (tops, matrix))
-    # The first digit is the sign, the others the tail beyond: float32 has no digits to spare next to one.
+    # The first digit is the sign, and the others give the tail probability, because float32 has few digits near
+    # one.
     half = jnp.uint32(1 << (BITS - 1))
     tail = ((scrambled & (half - 1)).astype(jnp.zeros(()).dtype) + 0.5) / 2**BITS
     return jnp.where(scrambled >= half, -1.0, 1.0) * jax.scipy.special.ndtri(tail)
@@ -181,7 +183,7 @@ def quasi_monte_carlo_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Arr
 @functools.lru_cache(maxsize=64)
 def _sobol(m: int, d: int) -> np.ndarray:
     """The first m Sobol points, as integers of BITS digits."""
-    from scipy.stats import qmc  # half a second, for those who ask
+    from scipy.stats import qmc  # imported here, for it takes half a second
 
     if not m <= 2**BITS:
         raise ValueError(f"there are {2**BITS} Sobol points, not {m}")

@@ -36,10 +36,10 @@ def score_law(q: Float[Array, "t d"], means: Float[Array, "s d"], factors: Float
     Args:
         q: queries, one row each. For another scale, scale the queries.
         means: the keys' means.
-        factors: the keys' covariance factors, from `noise_factors` or of one's own making.
+        factors: the keys' covariance factors, from `noise_factors` or of any other covariances.
 
     Returns:
-        Its factors A_i are t x min(t, m): no more normals per key than there are queries.
+        The law. Its factors A_i are t x min(t, m), so that a key needs no more normals than there are queries.
 
     Raises:
         ValueError: if the shapes disagree, q or the means are not of a floating type, or the factors not real.
@@ -60,7 +60,7 @@ def score_law(q: Float[Array, "t d"], means: Float[Array, "s d"], factors: Float
     check_factors(means, factors)
     refuse.different_axes("key width", q=q.shape[1], means=means.shape[1])
     # A QR of (Q F)^T rather than a Cholesky factor of Q F F^T Q^T: two equal queries make the latter singular,
-    # and a square root of its rounding error would set their scores apart by 3e-4.
+    # and the square root of its rounding error would make their scores differ by 3e-4.
     triangular = jnp.linalg.qr(jnp.einsum("td,sdm->smt", q, factors), mode="r")
     return ScoreLaw(jnp.einsum("td,sd->ts", q, means), jnp.swapaxes(triangular, 1, 2))
 
@@ -73,7 +73,7 @@ def noisy_scores(
     The replicates come last because a softmax over s is then a handful of long vector operations.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         law: from `score_law`.
         n: replicates.
         normal: where the standard normals come from.
@@ -96,6 +96,6 @@ def noisy_scores(
     refuse.different_axes("keys", factor=law.factor.shape[0], mean=law.mean.shape[1])
     keys, queries, rank = law.factor.shape
     noise = normal(key, (rank, keys, n), law.mean.dtype)
-    # Written out, the few products fuse with the making of the normals; a matrix product would not.
+    # Written out, XLA fuses the few products with the making of the normals. It could not fuse a matrix product.
     columns = [law.factor[:, :, m].T[:, :, None] * noise[None, m] for m in range(rank)]
     return sum(columns, jnp.broadcast_to(law.mean[:, :, None], (queries, keys, n)))

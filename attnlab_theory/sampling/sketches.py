@@ -11,7 +11,7 @@ def gaussian_sketch(key: PRNGKeyArray, r: int, n: int) -> Float[Array, "r n"]:
     """A matrix of independent N(0, 1/r): E[R^T R] is the identity of n dimensions.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         r: rows, the positions of the sketch.
         n: columns, the positions of the sequence.
 

@@ -15,12 +15,13 @@ RIGHT_ANGLE = float(np.float32(np.pi / 2))
 def principal_frames(
     key: PRNGKeyArray, d: int, m: int, n: int, *, angles: Float[Array, " r"]
 ) -> tuple[Float[Array, "m d"], Float[Array, "n d"]]:
-    """Principal vectors of two random subspaces: row i of the one meets row i of the other at `angles[i]`.
+    """Principal vectors of two random subspaces: the angle between row i of one and row i of the other is
+    `angles[i]`.
 
     All other inner products between rows vanish; the pair is turned by a Haar rotation of the whole space.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         d: width of the space.
         m: dimension of the first subspace, A.
         n: dimension of the second, B.
@@ -66,7 +67,7 @@ def subspace_pair(
     vector.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         d: width of the space.
         m: dimension of the first subspace, A.
         n: dimension of the second, B.
@@ -76,8 +77,8 @@ def subspace_pair(
         ValueError: if `principal_frames` refuses the arguments.
 
     Example:
-        A plane and a line in three dimensions. The cosine of their angle is the length of the line's shadow on the
-        plane.
+        A plane and a line in three dimensions. The cosine of their angle is the length of the projection of the
+        line's unit vector onto the plane.
 
         >>> a, b = subspace_pair(jax.random.key(0), 3, 2, 1, angles=jnp.array([np.pi / 3]))
         >>> print(np.linalg.norm(np.asarray(a @ b.T)).round(3))
@@ -92,7 +93,7 @@ def turned(key: PRNGKeyArray, frame: Float[Array, "m d"]) -> Float[Array, "m d"]
     """Another orthonormal basis of the same subspace, Haar distributed.
 
     Args:
-        key: consumed whole.
+        key: a PRNG key, not to be used again.
         frame: an orthonormal basis, in rows.
 
     Example:

@@ -42,7 +42,10 @@ def test_offsets_and_lengths_may_be_traced():
     ("call", "message"),
     [
         (lambda: window_mask(0), "queries must be positive, not 0"),
-        (lambda: window_mask(3, 2), "3 queries are no positions among 2 keys: say where, by offset"),
+        (
+            lambda: window_mask(3, 2),
+            "3 queries do not fit among 2 keys: give the position of the first query as offset",
+        ),
         (lambda: window_mask(3, before=-1), "before must not be negative, but is -1"),
         (lambda: window_mask(3, after=1.5), r"after must be a whole number, not 1\.5"),
         (lambda: window_mask(3, offset=0.5), r"offset must be a whole number, not 0\.5"),
@@ -77,5 +80,5 @@ def test_a_sliding_window_with_an_offset_is_attention_under_its_mask(queries, of
 def test_a_sliding_window_that_shows_nothing_is_refused(offset, query):
     with pytest.raises(ValueError, match=f"query {query} stands at position {offset + query} of 140 keys"):
         sliding_window_attention(Q[:4], K, V, scale=0.5, window=3, offset=offset)
-    with pytest.raises(ValueError, match="4 queries are no positions among 3 keys"):
+    with pytest.raises(ValueError, match="4 queries do not fit among 3 keys"):
         sliding_window_attention(Q[:4], K[:3], V[:3], scale=0.5, window=3)

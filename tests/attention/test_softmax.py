@@ -141,7 +141,7 @@ def test_the_second_chunk_of_a_prompt_is_the_rest_of_the_whole():
 def test_causal_mask_refuses_no_positions():
     with pytest.raises(ValueError, match="at least one position, not 0"):
         causal_mask(0)
-    with pytest.raises(ValueError, match="5 queries are positions among the keys, and there are only 2 of those"):
+    with pytest.raises(ValueError, match="the 5 queries are the last of the keys, but there are only 2 keys"):
         causal_mask(5, 2)
 
 

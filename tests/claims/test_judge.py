@@ -169,7 +169,7 @@ NAN_NOW_AND_THEN = {
             {"predict": Interval(-math.inf, math.inf), "bound": known_variance(1.0)},
             r"coin: the prediction \[-inf, inf\] says nothing, at Coin",
         ),
-        ({"predict": Interval(0.0, 1.0)}, r"says nothing, which holds all of \[0, 1\] that the bound allows"),
+        ({"predict": Interval(0.0, 1.0)}, r"says nothing: it contains all of \[0, 1\] that the bound allows"),
         ({"predict": Interval.at_least(0.0)}, r"\[0, inf\] says nothing"),
         ({"predict": Interval(-1.0, 1.0), "bound": paired()}, r"all of \[-1, 1\]"),
         (

@@ -29,7 +29,7 @@ def _whole(number: Callable[[P], int]) -> Callable[[P], Interval]:
 
 
 def counted(measure: Callable[[P], int]) -> Callable[[PRNGKeyArray, P], Scalar]:
-    """The draw of what is counted."""
+    """The draw of a counted claim: it ignores its key and returns the count."""
 
     def draw(key: PRNGKeyArray, setting: P) -> Scalar:
         del key

@@ -153,7 +153,7 @@ CROSSING = counted_claim(
     rival=counted_rival(
         statement=r"Mixing costs $2T^2d$, so it overtakes at twice these lengths.",
         source="the scores counted and the weighted mean of the values left out",
-        # Half the mixing beside the same rivals crosses where all of it does at twice the width.
+        # Half of the mixing costs as much as a rival where all of it would at twice the width.
         predict=lambda s: theory.crossing(2 * s.d, s.rival, cached=s.cached),
     ),
 )

@@ -32,9 +32,10 @@ class MixingKind(enum.StrEnum):
 
 
 class Mixing(Setting):
-    """One way to mix t tokens of width d, with so many features or sketched positions.
+    """One way to mix t tokens of width d, with `size` features or sketched positions.
 
-    For BigBird `size` is that of a block. A row sees a window of three blocks, a global block and two random ones.
+    For BigBird `size` is the length of a block. A row sees a window of three blocks, a global block and two random
+    ones.
     """
 
     kind: MixingKind
@@ -49,7 +50,7 @@ RANDOM_BLOCKS = 2
 
 @functools.cache
 def mixer_cost(mixer: Mixing) -> Cost:
-    """What the walker counts on the way from q, k, v to the output."""
+    """The counted cost from q, k, v to the output."""
     t, d, size = mixer.t, mixer.d, mixer.size
     match mixer.kind:
         case MixingKind.EXACT:
@@ -154,7 +155,7 @@ def _predicted_traffic(mixer: Mixing) -> int:
 def _one_touch_less(mixer: Mixing) -> int:
     if mixer.kind == MixingKind.EXACT:
         return theory.mixing_traffic(mixer.t, mixer.d) - FLOAT * mixer.t**2
-    # The column of ones costs t numbers read or written, and m more, in each of the two sums.
+    # In each of the two sums the column of ones makes t + m more numbers to read or write.
     return theory.feature_traffic(mixer.t, mixer.d, mixer.size) - FLOAT * 2 * (mixer.t + mixer.size)
 
 

@@ -24,7 +24,8 @@ from attnlab_theory.theory.cost.mixers import Synthesizer
 WIDTH, SIZE, BLOCK, WINDOW, RANDOM = 16, 8, 16, 9, 2
 SCALE = WIDTH**-0.5
 LAYOUT = {"block": BLOCK, "window": 3, "global_blocks": 1}
-"""The layout of BigBird, with RANDOM links for each block. SIZE is that of features, hidden units and sketches."""
+"""The layout of BigBird, with RANDOM links for each block. SIZE is the number of features, of hidden units, and
+of rows of a sketch."""
 
 Weights = tuple[Array, ...]
 
@@ -59,13 +60,13 @@ class WholeMixer(Setting):
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How to make a mixer of its projections and further weights, of which shapes, and what its mixing costs."""
+    """How a mixer is made of its projections and other weights, the shapes of these, and what its mixing costs."""
 
     make: Callable[[Projections, Weights, bool], Mixer]
     mixing: Callable[[int, bool], int]
     further: Callable[[int], tuple[Any, ...]] = lambda t: ()
     projections: int = 3
-    """How many of queries, keys and values it uses whole, d by d."""
+    """How many of the projections to queries, keys and values it uses in full, d by d."""
 
 
 def _exact(t: int, causal: bool) -> int:
@@ -155,7 +156,7 @@ RECIPES: dict[MixerName, Recipe] = {
 
 @functools.cache
 def whole_cost(whole: WholeMixer) -> Cost:
-    """What the walker counts in a whole mixer."""
+    """The counted cost of a whole mixer."""
     recipe = RECIPES[whole.name]
 
     def mixed(x: Array, projections: Projections, further: Weights) -> Array:

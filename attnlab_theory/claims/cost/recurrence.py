@@ -49,7 +49,7 @@ def _work(layer: TokenLayer) -> tuple[Callable[..., Array], tuple[Any, ...]]:
 
 @functools.cache
 def layer_cost(layer: TokenLayer) -> Cost:
-    """What the walker counts in one layer."""
+    """The counted cost of one layer."""
     work, shapes = _work(layer)
     return count(work, *shapes)
 

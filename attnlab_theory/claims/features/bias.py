@@ -1,4 +1,4 @@
-"""Random features estimate exp(x . y) without bias, and couplings that keep it so or do not.
+"""Random features estimate exp(x . y) without bias. Some couplings of the projections keep it so, some do not.
 
 See docs/mathematics/features.md.
 """
@@ -35,16 +35,17 @@ CHUNK = 256
 
 
 def _settings(estimator: Estimator) -> tuple[PairOfPoints, ...]:
-    # As many as the claim on the error has: the compiled draw is shared.
+    # As many settings as the claim on the error has: the compiled draw is shared.
     chosen = LONGER if estimator in (Estimator.GENERALIZED, Estimator.DENSE) else LENGTHS
     return tuple(once(pair(estimator, 16, *lengths, of=64)) for lengths in chosen)
 
 
 def noticeable(statement: str, error: Callable[[PairOfPoints], float]) -> Rival[PairOfPoints]:
-    """A bias of a quarter of the root mean square error: it would add a sixteenth to the mean square.
+    """The rival that says: the bias is a quarter of the root mean square error. It would add a sixteenth to the
+    mean square.
 
     Args:
-        statement: what is said.
+        statement: what the rival says.
         error: the mean square error at a setting.
     """
     return Rival(
@@ -133,7 +134,7 @@ class EqualPoints(Setting):
 
 
 def orthogonal_without_signs(key: PRNGKeyArray, d: int) -> Float[Array, "d d"]:
-    """Projections along the orthogonal factor of a Gaussian matrix as it comes."""
+    """Projections along the orthogonal factor of a Gaussian matrix, without a correction of its signs."""
     directions, lengths = jax.random.split(key)
     rows = jnp.linalg.qr(jax.random.normal(directions, (d, d)))[0].T
     return jnp.linalg.norm(jax.random.normal(lengths, (d, d)), axis=1, keepdims=True) * rows
@@ -153,7 +154,7 @@ PLAIN_QR = Claim(
     hypotheses={"L > 0": lambda s: s.sum_square > 0, "d >= 2": lambda s: s.d >= 2},
     predict=Interval.point(1.0),
     draw=_estimate_by_plain_qr,
-    # A row's law has at most twice the density of a standard normal one: a sign was chosen by what it points at.
+    # A row has at most twice the density of a standard normal one, because its sign depends on its direction.
     bound=lambda s: known_variance(2 * theory.moment(theory.positive(s.sum_square), 2)),
     resolution=0.1,
     settings=tuple(EqualPoints(d=4, sum_square=square) for square in (0.5, 1.0)),

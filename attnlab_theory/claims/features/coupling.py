@@ -1,4 +1,4 @@
-"""What coupling the projections gains: orthogonal ones exactly, quasi-random ones as a bound.
+"""What coupled projections gain: exactly for orthogonal ones, as a bound for quasi-random ones.
 
 See docs/mathematics/features.md.
 """
@@ -27,7 +27,7 @@ def _independent_error(setting: PairOfPoints) -> float:
 
 
 def _gain(setting: PairOfPoints) -> float:
-    """What the coupling takes off the error of independent projections."""
+    """By how much the coupling lowers the error of independent projections."""
     return _independent_error(setting) - problem.error(setting)
 
 
@@ -75,7 +75,7 @@ PUBLISHED = dataclasses.replace(
     source="mathematics/features.md#orthogonal-projections; Choromanski et al. 2021, theorem 2; practical4/3h.4",
     hypotheses={**problem.HYPOTHESES, "m <= d": lambda s: s.m <= s.d},
     predict=lambda s: Interval.at_most(_published(s)),
-    # Narrower than the way from the exact error to the bound: support needs draws that stay below it.
+    # Narrower than the distance from the exact error to the bound: support needs draws that stay below the bound.
     resolution=lambda s: 0.45 * (_independent_error(s) - _published(s)),
     settings=(
         _orthogonal(Estimator.HYPERBOLIC, 8, 8),
@@ -103,7 +103,7 @@ QUASI = dataclasses.replace(
     source="mathematics/features.md#quasi-random-projections, no published constant: the half is ours; Owen "
     "1995, for the principle",
     predict=lambda s: Interval.at_most(_independent_error(s) / 2),
-    # |f| <= e^(D/2) for a trigonometric product, and a mean of such.
+    # |f| <= e^(D/2) for a trigonometric product, and so for a mean of such products.
     bound=lambda s: bounded(0.0, 1.001 * (math.exp(s.difference_square / 2) + 1) ** 2),
     resolution=lambda s: 0.2 * _independent_error(s),
     rival=NO_GAIN,

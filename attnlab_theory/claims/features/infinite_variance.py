@@ -23,7 +23,7 @@ HYPOTHESES = {
 }
 TOLERANCE = 0.1
 START = 16
-"""Projections from which the rival law starts."""
+"""The number of projections from which the rival law starts."""
 
 
 class HeavyProduct(Setting):
@@ -37,11 +37,11 @@ WIDEST, NODES = 45.0, 20_001
 
 
 def _mean_by_quadrature(key: PRNGKeyArray, setting: HeavyProduct) -> float:
-    """The integral of the operator's products over all projections, over exp(x . y)."""
+    """The integral of the operator's products over all projections, divided by exp(x . y)."""
     w = np.linspace(-WIDEST, WIDEST, NODES)
     x = jnp.full((1, 1), setting.sum_square**0.5 / 2)
     log_features = log_generalized_exponential_features(x, jnp.asarray(w[:, None], x.dtype), a=setting.a)
-    # The features of m projections are divided by sqrt(m): each product by m.
+    # The features of m projections are divided by sqrt(m), and so each product by m.
     exponent = 2 * np.asarray(log_features[0], np.float64) + np.log(NODES) - w**2 / 2
     return float(np.trapezoid(np.exp(exponent), w) / np.sqrt(2 * np.pi) / np.exp(setting.sum_square / 4))
 
@@ -66,7 +66,7 @@ MEAN = exact_claim(
 
 
 class HeavyMean(Setting):
-    """The mean of the first m of `projections` such products."""
+    """The mean of the first m of `projections` products, each as in `HeavyProduct`."""
 
     a: Traced[float]
     sum_square: Traced[float]

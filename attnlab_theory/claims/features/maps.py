@@ -16,6 +16,6 @@ MAPS = {
 
 
 def of_first(phi_q: Float[Array, "t f"], projections: int, m: Scalar) -> Float[Array, "t f"]:
-    """Features of queries that see only the first m projections of the keys, and with m's share of the scale."""
+    """Features of queries, zero for all but the first m projections, and scaled as if only m had been drawn."""
     kept = jnp.tile(jnp.arange(projections, dtype=phi_q.dtype) < m, phi_q.shape[1] // projections)
     return jnp.where(kept[None], phi_q, 0) * (projections / jnp.asarray(m, phi_q.dtype))

@@ -38,7 +38,8 @@ WIDEST = 36
 
 @functools.cache
 def _row_problem(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """A query and keys with coordinates of mean square one, divided by d^(1/4): the scale 1/sqrt(d), shared out."""
+    """A query and keys with coordinates of mean square one, divided by d^(1/4), so that their products have the
+    scale 1/sqrt(d)."""
     with jax.ensure_compile_time_eval():
         points = np.asarray(jax.random.normal(key_for(0, "feature-row"), (n + 1, WIDEST), jnp.float32))[:, :d]
     points = points * (d**0.25 / np.linalg.norm(points, axis=1, keepdims=True))
@@ -46,7 +47,7 @@ def _row_problem(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _row_estimates(key: PRNGKeyArray, setting: FeatureRow) -> Float[Array, "t s"]:
-    """Estimates for the keys that count, zero for all others."""
+    """Estimates for the first n keys, zero for all others."""
     q, k = (jnp.asarray(array, float) for array in _row_problem(setting.keys, setting.d))
     projection = gaussian_projection(key, setting.projections, setting.d)
     features = MAPS[setting.estimator]
@@ -66,7 +67,7 @@ def _some_weight_outside(key: PRNGKeyArray, setting: FeatureRow) -> Float[Array,
 
 
 def _failure_band(setting: FeatureRow) -> Interval:
-    """The normal law, corrected for skewness; within 0.01 of the truth, and the size of the correction."""
+    """The normal law, corrected for skewness, plus or minus 0.01 and the size of the correction."""
     q, k = (array.astype(np.float64) for array in _row_problem(setting.keys, setting.d))
     probability, correction = theory.not_positive(q, k[: setting.n], m=setting.m)
     return Interval(max(0.0, probability - 0.01 - correction), min(1.0, probability + 0.01 + correction))

@@ -19,7 +19,8 @@ from attnlab_theory.theory.features import variance as theory
 from attnlab_theory.theory.features.estimator import Estimator
 
 COSINE = 0.6
-"""The cosine of the angle between x + y and x - y: the two points differ in norm, and no error depends on it."""
+"""The cosine of the angle between x + y and x - y. It makes the two points differ in norm; no error depends on it.
+"""
 
 
 class PairOfPoints(Setting):
@@ -57,13 +58,13 @@ def pair(
     coupling: Coupling = Coupling.INDEPENDENT,
     of: int | None = None,
 ) -> PairOfPoints:
-    """A setting for squared errors, generalized exponential features at their best parameter.
+    """A setting for squared errors. Generalized exponential features get their best parameter.
 
     Args:
         estimator, coupling: what is judged.
-        m: projections that count.
-        sum_square, difference_square: L and D.
-        d: width.
+        m: the number of projections that are used.
+        sum_square, difference_square: L = |x + y|^2 and D = |x - y|^2.
+        d: width of the points.
         of: how many projections are drawn, of which the first m count; by default no more.
     """
     return PairOfPoints(
@@ -80,7 +81,7 @@ def pair(
 
 
 def once(setting: PairOfPoints) -> PairOfPoints:
-    """The same for the estimate itself."""
+    """The same setting for the estimate itself, instead of its squared error."""
     return dataclasses.replace(setting, power=1)
 
 
@@ -94,7 +95,8 @@ def directions(d: int) -> tuple[np.ndarray, np.ndarray]:
 
 @functools.cache
 def dense_parameters(d: int) -> tuple[np.ndarray, np.ndarray]:
-    """The best for data of mean squared length 1, four fifths of it along x + y."""
+    """The best parameters of dense exponential features for data of mean squared length 1, four fifths of it along
+    x + y."""
     along, _ = directions(d)
     return dense_exponential.best_parameters(0.8 * np.outer(along, along) + 0.2 / d * np.eye(d))
 
@@ -172,11 +174,11 @@ def error(setting: PairOfPoints) -> float:
 
 
 def estimate_bound(setting: PairOfPoints) -> Bound:
-    """The bound of an estimate: its variance is the mean squared error, 1 % more for rounding."""
+    """The bound of an estimate: its variance is the mean squared error. Rounding may add 1 %."""
     return known_variance(1.01 * error(setting) + 1e-9)
 
 
 def squared_error_bound(setting: PairOfPoints) -> Bound:
-    """The bound of a squared error: from its fourth moment, 1 % more for rounding."""
+    """The bound of a squared error, from the fourth moment of the error. Rounding may add 1 %."""
     spread = theory.squared_error_variance(powers(setting), setting.m, orthogonal_in=block_width(setting))
     return known_variance(1.01 * spread + 1e-12)

@@ -2,8 +2,8 @@
 
 See docs/mathematics/features.md. Relative variance depends on a pair of points through L = |x + y|^2 and
 D = |x - y|^2 alone.
-Where it is large it is made by rare projections, so half of all projections are drawn where its square is large,
-and weighted by the ratio of the densities.
+Where the variance is large, rare projections make it. So half of all projections are drawn where the square of the
+estimate is large, and weighted by the ratio of the densities.
 """
 
 import dataclasses
@@ -60,7 +60,7 @@ def _points(setting: OneProjection) -> tuple[Float[Array, "1 d"], Float[Array, "
 
 
 def _parameters(setting: OneProjection) -> Float[Array, " d"]:
-    """One per direction; the first is that of x + y."""
+    """The parameter of each direction. The first direction is that of x + y."""
     every = jnp.full(setting.d, setting.a)
     return every.at[1:].set(0.0) if setting.estimator is Estimator.DENSE else every
 
@@ -76,14 +76,15 @@ def _features(
 
 
 def _ratio(setting: OneProjection, projection: Float[Array, "m d"]) -> Float[Array, ""]:
-    """The estimate of exp(x . y) over exp(x . y)."""
+    """The estimate of exp(x . y), divided by exp(x . y)."""
     x, y = _points(setting)
     estimate = jnp.sum(_features(setting, x, projection) * _features(setting, y, projection))
     return estimate * jnp.exp(-jnp.sum(x * y))
 
 
 def _tilted(key: PRNGKeyArray, setting: OneProjection) -> tuple[Float[Array, "1 d"], Float[Array, ""]]:
-    """A projection from N(0, I) or, as often, from where its features are large; N(0, I)'s density over its own."""
+    """A projection and its weight. Half of the projections are from N(0, I), half from where their features are
+    large."""
     normal, coin, sign = jax.random.split(key, 3)
     if setting.estimator is Estimator.TRIGONOMETRIC:
         return gaussian_projection(normal, 1, setting.d), jnp.ones(())
@@ -111,7 +112,8 @@ def _square(key: PRNGKeyArray, setting: OneProjection) -> Float[Array, ""]:
 
 
 def _in_formulas(setting: OneProjection) -> tuple[Estimator, int]:
-    """Dense features with one parameter other than 0 are generalized ones of width 1."""
+    """The estimator and width for the formulas: dense features with one nonzero parameter are generalized ones of
+    width 1."""
     dense = setting.estimator is Estimator.DENSE
     return (Estimator.GENERALIZED, 1) if dense else (setting.estimator, setting.d)
 
@@ -189,7 +191,7 @@ TRIGONOMETRIC_HOLDS = foil(
     statement="Trigonometric features have the relative variance of positive ones at any distance.",
     source="mathematics/features.md#why-trigonometric-features-break; practical4/3h.2",
     predict=lambda s: Interval.at_most(math.expm1(s.sum_square)),
-    # As many settings as the claim it mocks has: the compiled draw is shared. So below.
+    # As many settings as the claim that it contradicts: both share one compiled draw. The same holds below.
     settings=tuple(
         one_projection(Estimator.TRIGONOMETRIC, SUM, square) for square in (2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 28.0)
     ),
@@ -218,7 +220,7 @@ class OppositePoints(Setting):
 
 
 def _opposites_error(key: PRNGKeyArray, setting: OppositePoints) -> Float[Array, ""]:
-    """The largest relative error of exp(-|x|^2) over single projections."""
+    """The largest relative error among estimates of exp(-|x|^2) from single projections."""
     return _largest_error(key, setting.norm, d=setting.d, m=setting.m)
 
 
@@ -264,7 +266,7 @@ def _counted(setting: OneProjection) -> int:
 
 
 def per_feature(setting: OneProjection) -> float:
-    """What estimators are compared by: relative variance times features, in the prediction."""
+    """The number by which estimators are compared: predicted relative variance times features."""
     return regions.FEATURES_PER_PROJECTION[setting.estimator] * _predicted(setting)
 
 

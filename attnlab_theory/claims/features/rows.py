@@ -118,7 +118,7 @@ UNBIASED = foil(
 
 
 def _falling_faster(setting: RatioOfMeans) -> float:
-    """The mean square error at m = 2, divided by the square of the growth of m."""
+    """The mean square error at m = 2, divided by (m / 2)^2."""
     return _moments(dataclasses.replace(setting, m=2))[1] * (2 / setting.m) ** 2
 
 

@@ -1,4 +1,4 @@
-"""What may be subtracted from log features before exponentiating them: most of it is not harmless.
+"""What may be subtracted from log features before they are exponentiated. Most choices change the weights.
 
 See docs/mathematics/features.md.
 """
@@ -49,7 +49,8 @@ class Maximum(enum.StrEnum):
 
 
 class StabilisedRow(Setting):
-    """What is subtracted from log features of t tokens of width d and norm `norm`, and the eps added after it."""
+    """What is subtracted from log features of t tokens of width d and norm `norm`, and the eps that is added
+    afterwards."""
 
     subtracted: Subtracted
     t: int
@@ -77,7 +78,7 @@ def _features(subtracted: Subtracted, log_q: Float[Array, "t m"], log_k: Float[A
 
 
 def _change(key: PRNGKeyArray, setting: StabilisedRow) -> Float[Array, ""]:
-    """The largest change of a weight by the stabiliser, with one and the same projection."""
+    """The largest change of a weight by the stabiliser. The projection stays the same."""
     log_q, log_k = _log_features(key, setting.norm, t=setting.t, d=setting.d, m=setting.m)
     return _largest_change(log_q, log_k, setting.eps, subtracted=setting.subtracted)
 
@@ -104,7 +105,7 @@ def _largest_change(
 def _rounding(setting: StabilisedRow) -> float:
     """The rounding of weights below one.
 
-    Exponents of size |x|^2 / 2 + 6 |x| are off by eps of that, for q and k and twice.
+    Exponents of size |x|^2 / 2 + 6 |x| err by a relative eps, for q and for k, with the stabiliser and without.
     """
     return 8 * EPS * (setting.norm**2 / 2 + 6 * setting.norm + setting.m + setting.t)
 
@@ -227,7 +228,7 @@ def _movement(key: PRNGKeyArray, setting: CausalRow) -> float:
 
 
 CAUSAL_ROUNDING = 100 * EPS
-"""Outputs are means of values below 4; a factor that cancels leaves a few roundings of that."""
+"""Outputs are means of values below 4. A factor that cancels leaves an error of a few roundings."""
 
 
 SEEN_SO_FAR = exact_claim(

@@ -1,4 +1,4 @@
-"""How far random features are off: plainly drawn up to L = 1, by tilted draws beyond.
+"""The error of random features, from plain draws up to L = 1 and from tilted draws beyond.
 
 See docs/mathematics/features.md.
 """
@@ -39,7 +39,7 @@ def _settings(estimator: Estimator) -> tuple[PairOfPoints, ...]:
 
 
 def _slipped(setting: PairOfPoints) -> float:
-    """The error with one thing forgotten in its derivation."""
+    """The error that follows if one thing is forgotten in the derivation."""
     second, m = theory.moment(problem.powers(setting), 2), setting.m
     match setting.estimator:
         case Estimator.TRIGONOMETRIC | Estimator.HYPERBOLIC:
@@ -111,7 +111,8 @@ class TiltedPair(PairOfPoints):
 
 
 def _tilted_square(key: PRNGKeyArray, setting: TiltedPair) -> Float[Array, ""]:
-    """f^2 - 1, f one relative product, times the ratio of the plain density to the tilted one."""
+    """f^2 - 1 with f^2 weighted by the ratio of the plain density to the tilted one. Here f is one relative
+    product."""
     side, noise = jax.random.split(key)
     x, y = problem.points(setting)
     z, tilt = x + y, jnp.asarray(setting.tilt, x.dtype)

@@ -1,4 +1,4 @@
-"""What no attention head can do, or only at a price: sharpness, depth, rank, slope, memory, distance."""
+"""What an attention head cannot do, or only at a price: sharpness, depth, rank, slope, memory, distance."""
 
 from attnlab_theory.claims.claim import Claim
 from attnlab_theory.claims.limits import (

@@ -1,4 +1,5 @@
-"""Attention among ever more keys grows blunt, and with a sink it may say nothing (docs/mathematics/limits.md)."""
+"""Attention over more and more keys gets less sharp, and with a sink its output may vanish
+(docs/mathematics/limits.md)."""
 
 import math
 
@@ -29,13 +30,13 @@ class BoundedScores(Setting):
 
 
 def _first(n: Scalar, of: int) -> Bool[Array, "1 s"]:
-    """Which of so many keys are there. The others are masked, and all numbers of keys share a program."""
+    """A mask that keeps the first `n` of `of` keys, so that all numbers of keys share one program."""
     return (jnp.arange(of, dtype=float) < n)[None, :]
 
 
 @jax.jit
 def _one_against_all(n: Scalar, peak: Scalar) -> Float[Array, ""]:
-    """The weight of a key along the query, all others against it."""
+    """The weight of a key that points along the query, if all other keys point against it."""
     keys = jnp.full((MOST_KEYS, 1), -1.0).at[0, 0].set(1.0)
     return attention_weights(jnp.ones((1, 1)), keys, _first(n, MOST_KEYS), scale=peak)[0, 0]
 
@@ -46,7 +47,7 @@ def _extreme_weight(key: PRNGKeyArray, setting: BoundedScores) -> Float[Array, "
 
 
 def _extreme_rounding(setting: BoundedScores) -> float:
-    # A power of 2 * peak is good to that many eps, and a sum of n terms to n. All of it is relative.
+    # Relative errors: e^(2 * peak) errs by 2 * peak eps, and a sum of n terms by n eps.
     return EPS * (4 * setting.peak + 2 * setting.n + 4) * theory.largest_weight(setting.n, setting.peak)
 
 
@@ -70,7 +71,7 @@ EXTREME = exact_claim(
 
 
 class UnitKeys(Setting):
-    """n random keys of length one and width d, and a query of length `peak`: no score exceeds it."""
+    """n random keys of length one and width d, and a query of length `peak`, which no score exceeds."""
 
     n: Traced[int]
     d: int
@@ -96,7 +97,7 @@ DISPERSAL = Claim(
     },
     predict=lambda s: Interval.point(theory.mean_largest_weight(s.n, s.d, s.peak)),
     draw=_sharpest,
-    # Twice what bounded scores allow: were draws declared to obey the bound, it would be assumed.
+    # Twice what bounded scores allow. With the claimed bound itself, the claim would be assumed and not tested.
     bound=lambda s: bounded(0.0, min(1.0, 2 * theory.largest_weight(s.n, s.peak))),
     resolution=lambda s: (0.04 + 0.02 * s.peak) * theory.mean_largest_weight(s.n, s.d, s.peak),
     settings=(
@@ -117,7 +118,7 @@ FEWEST = 16
 
 
 class GrowingQuery(Setting):
-    """n random keys of length one and width d, asked for one of them with the strength rate * ln n."""
+    """n random keys of length one and width d, and a query for one of them, of strength rate * ln n."""
 
     n: int
     d: int
@@ -175,7 +176,7 @@ STAYS_SHARP = foil(
 
 
 class Sink(Setting):
-    """A query against the sum of n orthonormal keys of width d, strength beta each: Z = n e^-beta."""
+    """A query that points against each of n orthonormal keys of width d: all scores are -beta, so Z = n e^-beta."""
 
     n: int
     d: int
@@ -184,7 +185,7 @@ class Sink(Setting):
 
 @jax.jit
 def _lengths(keys: Float[Array, "s d"], beta: Scalar) -> tuple[Scalar, Scalar]:
-    """The output without and with a sink, of a query against keys of equal values, one each."""
+    """The output without and with a sink, for a query that points against all keys. All values are one."""
     q = -jnp.sum(keys, axis=0, keepdims=True)
     values = jnp.ones((keys.shape[0], 1))
     longer = [jnp.concatenate([x, jnp.zeros_like(x[:1])]) for x in (keys, values)]
@@ -206,7 +207,7 @@ def _without_a_sink(key: PRNGKeyArray, setting: Sink) -> Scalar:
 
 
 def _sink_rounding(setting: Sink) -> float:
-    # As for copying: scores of keys orthonormal to a few eps * sqrt(d), a sum over n, a quotient.
+    # As for copying: keys are orthonormal to a few eps * sqrt(d), and a sum over n and a quotient are rounded.
     return EPS * (4 * setting.d**0.5 * setting.beta * setting.n**0.5 + 2 * setting.n + 8)
 
 

@@ -32,14 +32,14 @@ class LinearRecurrence(Setting):
 
 
 ANGLE = 1.0
-"""In radians: no number of steps turns a plane back to where it was."""
+"""The angle of a turn in radians: no number of steps turns a plane back to where it was."""
 
 DISTANCES = (2, 4, 8, 16, 31)
 
 
 @jax.jit
 def _linear_jacobian(w: Float[Array, "d d"], token: Int[Array, ""]) -> Float[Array, "d d"]:
-    """What the last state of the layer moves by with one of its tokens."""
+    """The Jacobian of the layer's last state with respect to one of its tokens."""
     nothing = jnp.zeros((DISTANCES[-1] + 1, w.shape[0]))
 
     def last_state(row: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -100,7 +100,7 @@ WARM_UP, LONGEST = 12, 8
 
 
 class TanhRecurrence(Setting):
-    """A tanh layer of width d that has run for WARM_UP steps, and a distance of at most LONGEST more."""
+    """A tanh layer of width d after WARM_UP steps, and a distance of at most LONGEST further steps."""
 
     d: int
     gain: Traced[float]
@@ -143,7 +143,8 @@ def _band(setting: TanhRecurrence) -> float:
 
 
 MARGIN = 2.0
-"""The ratio of the assumed variance over that of independent steps; the judge compares it with the draws'."""
+"""The assumed variance over the variance for independent steps. The judge compares the assumed variance with that
+of the draws."""
 
 
 def _assumed_variance(setting: TanhRecurrence) -> float:
@@ -190,7 +191,7 @@ EXPLODES = foil(
 class LookingBack(Setting):
     """The last of n tokens of width d looks back over a distance below n.
 
-    `deviation` is that of the scores, once they are divided by sqrt(d).
+    `deviation` is the standard deviation of the scores after they are divided by sqrt(d).
     """
 
     n: int
@@ -200,14 +201,15 @@ class LookingBack(Setting):
 
 
 def _projections(d: int) -> Float[Array, "three d d"]:
-    """Three orthogonal matrices, the same in every draw: on normal tokens no other would change a law."""
+    """Three orthogonal matrices, the same in every draw. Tokens are normal, so any others would give the same
+    results."""
     with jax.ensure_compile_time_eval():
         keys = jax.random.split(key_for(0, "attention-gradient", "projections"), 3)
         return jnp.stack([orthonormal(key, d, d) for key in keys])
 
 
 PROBLEMS = 2
-"""In one draw, for a variance that 2**16 draws can bear."""
+"""Problems that are averaged in one draw: with fewer the variance is too large for 2**16 draws."""
 
 
 def _squared_gradient_in_a_token(key: PRNGKeyArray, setting: LookingBack) -> Float[Array, ""]:
@@ -218,7 +220,7 @@ def _squared_response(key: PRNGKeyArray, setting: LookingBack) -> Float[Array, "
     """|J change|^2 / |change|^2 in one problem: how the last output responds to a random change of one token."""
     for_tokens, for_change = jax.random.split(key)
     x = jax.random.normal(for_tokens, (setting.n, setting.d))
-    # The one that asks has the length of the others' mean square: its scores have one deviation in every draw.
+    # The token that asks gets the length sqrt(d), so that its scores have the same deviation in every draw.
     x = x.at[-1].multiply(setting.d**0.5 / jnp.linalg.norm(x[-1]))
     change = jax.random.normal(for_change, (setting.d,))
     token = setting.n - 1 - jnp.asarray(setting.distance).astype(jnp.int32)

@@ -18,7 +18,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class HopfieldState(Setting):
-    """n random patterns of length one and width d, and a state. `trial` names the draw."""
+    """n random patterns of length one and width d, and a state. `trial` is the number of the draw."""
 
     n: int
     d: int
@@ -42,7 +42,7 @@ def _energy(patterns: Float[Array, "s d"], state: Float[Array, " d"], strength: 
 
 
 def _steps(key: PRNGKeyArray, setting: HopfieldState) -> tuple[float, float]:
-    """In float64: distance of attention from a step of length one down the energy, and the energy it gained."""
+    """The distance of attention from a gradient step of size one, and the energy that this gains; in float64."""
     for_patterns, for_state = jax.random.split(jax.random.fold_in(key, setting.trial))
     drawn = _patterns(for_patterns, setting.n, setting.d), jax.random.normal(for_state, (setting.d,))
     with jax.enable_x64(True):
@@ -62,8 +62,8 @@ def _energy_gained(key: PRNGKeyArray, setting: HopfieldState) -> Scalar:
 
 
 def _step_rounding(setting: HopfieldState) -> float:
-    # Scores of size strength * |state|, |state| <= 4 sqrt(d), are good to (d + 2) eps of it, weights to four times
-    # that and 2 n + 4; the energy is of size |state|^2.
+    # Scores have the size strength * |state|, where |state| <= 4 sqrt(d), and err by (d + 2) eps of it. Weights err
+    # by four times that, plus (2 n + 4) eps. The energy has the size |state|^2.
     score = 4 * setting.d**0.5 * setting.strength
     return EPS * (8 * (setting.d + 2) * score + 2 * setting.n + 4 + 64 * setting.d)
 
@@ -113,10 +113,10 @@ MOST, WIDEST = 256, 8
 
 
 class StoredPatterns(Setting):
-    """n random patterns of length one and width d, asked for one of them.
+    """n random patterns of length one and width d, and a query for one of them.
 
-    MOST patterns of WIDEST coordinates are drawn. The first n of them, and d of these, are kept: all settings
-    share one program.
+    MOST patterns of WIDEST coordinates are drawn. The first n patterns and their first d coordinates are kept, so
+    that all settings share one program.
     """
 
     n: Traced[int]
@@ -125,7 +125,7 @@ class StoredPatterns(Setting):
 
 
 def _stored(key: PRNGKeyArray, setting: StoredPatterns) -> tuple[Float[Array, "s d"], Bool[Array, "1 s"]]:
-    """The patterns, and which of them are there."""
+    """The patterns, and a mask that keeps the first n of them."""
     kept = jnp.arange(WIDEST, dtype=float) < setting.d
     drawn = jnp.where(kept[None, :], jax.random.normal(key, (MOST, WIDEST)), 0.0)
     there = (jnp.arange(MOST, dtype=float) < setting.n)[None, :]
@@ -157,7 +157,8 @@ RETRIEVAL = Claim(
     hypotheses=DRAWN | {"strength > 0": lambda s: s.strength > 0},
     predict=Interval.at_most(1.0),
     draw=_share_of_copy_bound,
-    # Twice the bound is allowed: were draws declared to lie in [0, 1], the claim would be assumed.
+    # Twice the bound is allowed. If draws were declared to lie in [0, 1], the claim would be assumed and not
+    # tested.
     bound=bounded(0.0, 2.0),
     resolution=0.02,
     settings=tuple(StoredPatterns(n=16, d=8, strength=strength) for strength in (2.0, 4.0, 8.0)),
@@ -177,7 +178,7 @@ def _interference(key: PRNGKeyArray, setting: StoredPatterns) -> Float[Array, ""
 
 
 PER_WIDTH = 1.0
-"""Strength per dimension: that of patterns whose coordinates have mean square one, at a scale of one."""
+"""Strength per dimension. Patterns whose coordinates have mean square one have this strength at a scale of one."""
 
 WIDTHS = (2, 3, 4, 5, 6, 7, 8)
 FULL = tuple(StoredPatterns(n=theory.capacity(d, PER_WIDTH * d), d=d, strength=PER_WIDTH * d) for d in WIDTHS)

@@ -25,10 +25,10 @@ def dot_product_mixer(x: Float[Array, "t d"]) -> Float[Array, "t d"]:
 
 
 def distance_mixer(x: Float[Array, "t d"]) -> Float[Array, "t d"]:
-    """The same with scores -|x_i - x_j|^2: queries and keys tied, in the metric that their projection defines.
+    """Self-attention with scores -|x_i - x_j|^2: queries and keys are tied.
 
-    -|x_i - x_j|^2 = (2 x_i, 1) . (x_j, -|x_j|^2), up to a constant for each query: one more coordinate makes
-    the scores of the real operator distances.
+    -|x_i - x_j|^2 = (2 x_i, 1) . (x_j, -|x_j|^2), up to a constant for each query. So the real operator has these
+    scores if queries and keys get one more coordinate.
     """
     return _by_distances(x, x)
 
@@ -41,13 +41,13 @@ def _by_distances(x: Float[Array, "t d"], values: Float[Array, "t v"]) -> Float[
 
 @functools.partial(jax.jit, static_argnums=0)
 def _block_norms(mixer: Callable[[Array], Array], x: Float[Array, "t d"]) -> Float[Array, "t s"]:
-    """Norms of the Jacobian's blocks, of every output token in every input token."""
+    """Norms of the Jacobian's blocks: of every output token with respect to every input token."""
     blocks = jnp.transpose(jax.jacrev(mixer)(x), (0, 2, 1, 3))
     return jnp.linalg.norm(blocks, ord=2, axis=(2, 3))
 
 
 class TokensAroundZero(Setting):
-    """A token at zero and n - 1 others at +-size in equal numbers, of width one."""
+    """Tokens of width one: one at zero, and n - 1 others, half of them at +size and half at -size."""
 
     n: int
     size: float
@@ -112,7 +112,7 @@ NO_STEEPER_THAN_ONE = Rival(
 
 
 def _slopes_in_the_row_of_zero(key: PRNGKeyArray, setting: TokensAroundZero) -> Scalar:
-    """The sum of its block norms: how far its output may move where no token moves by more than one."""
+    """The sum of the block norms in its row: its output's largest speed if no token moves faster than one."""
     del key
     return float(np.sum(_slopes(distance_mixer, _tokens(setting))[0]))
 
@@ -137,7 +137,7 @@ DISTANCE = exact_claim(
 
 
 class CloudOfTokens(Setting):
-    """n random tokens of width d and deviation `size`. `trial` names the draw."""
+    """n random tokens of width d and standard deviation `size`. `trial` is the number of the draw."""
 
     n: int
     d: int
@@ -249,7 +249,7 @@ TIED_VALUES = exact_claim(
 
 
 class ProjectedCloud(Setting):
-    """n normal tokens of width d; singular values of W and U that fall evenly from `gain` to 0; a draw's number."""
+    """n normal tokens of width d, and W and U with singular values that fall evenly from `gain` to 0."""
 
     n: int
     d: int
@@ -274,7 +274,7 @@ PROJECTED = exact_claim(
     hypotheses={"n > 1": lambda s: s.n > 1},
     predict=lambda s: Interval.at_most(s.gain**2 * theory.distance_constant(s.n)),
     draw=_steepest_projected,
-    # The maps are orthogonal in float32, so that their norms are the gains to a few d of its eps.
+    # The rotations in W and U are orthogonal in float32, so their norms are `gain` up to a few d eps of float32.
     rounding=lambda s: 64 * float(np.finfo(np.float32).eps) * s.d * s.gain**2 * theory.distance_constant(s.n),
     settings=tuple(
         ProjectedCloud(n=16, d=3, gain=gain, trial=trial) for gain in (0.5, 1.0, 2.0) for trial in range(2)

@@ -1,4 +1,4 @@
-"""What width a head needs for weights that are given in full (docs/mathematics/limits.md)."""
+"""Which width a head needs to give all wanted attention weights (docs/mathematics/limits.md)."""
 
 import math
 
@@ -19,11 +19,12 @@ from attnlab_theory.theory.limits import low_rank as theory
 
 EPS = float(np.finfo(np.float64).eps)
 MOST = 128.0
-"""Bounds the scores of every setting here: logarithms of the wanted weights, and of strong queries on a circle."""
+"""No score here is larger: neither a logarithm of a wanted weight nor a score of a strong query on a circle."""
 
 
 class WantedWeights(Setting):
-    """n by n random weights, e^normal with rows normalized, wanted of a head of width d. `trial` names the draw."""
+    """n by n random weights that a head of width d should give: e^normal, with rows normalized. `trial` is the
+    number of the draw."""
 
     n: int
     d: int
@@ -31,7 +32,7 @@ class WantedWeights(Setting):
 
     @property
     def weights(self) -> np.ndarray:
-        """The weights. They have a key of their own: prediction and measurement speak of the same ones."""
+        """The wanted weights. `trial` alone decides them, so that prediction and measurement use the same ones."""
         key = jax.random.fold_in(key_for(0, "wanted weights"), self.trial)
         raw = np.exp(np.asarray(jax.random.normal(key, (self.n, self.n)), dtype=np.float64))
         return raw / np.sum(raw, axis=1, keepdims=True)
@@ -43,19 +44,21 @@ def _weights(q: Float[Array, "t d"], k: Float[Array, "s d"]) -> Float[Array, "t 
 
 
 def _centred(matrix: np.ndarray) -> np.ndarray:
-    """Every row less its mean: what a normalizer adds to a row of scores is gone."""
+    """Every row minus its mean. This removes what the normalizer adds to a row of scores."""
     return matrix @ (np.eye(matrix.shape[1]) - 1 / matrix.shape[1])
 
 
 def _measured(q: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """The weights of the real operator, in float64; columns of zeros give all widths one program."""
+    """The weights of the real operator, in float64. Columns of zeros are added, so that all widths share one
+    program."""
     q, k = (np.pad(x, ((0, 0), (0, len(x) - x.shape[1]))) for x in (q, k))
     with jax.enable_x64(True):
         return np.asarray(_weights(jnp.asarray(q), jnp.asarray(k)))
 
 
 def _reached(setting: WantedWeights) -> np.ndarray:
-    """The weights of the best queries and keys of width d: the largest singular values of the wanted scores."""
+    """The weights of the best queries and keys of width d, which the largest singular values of the wanted scores
+    give."""
     left, sizes, right = np.linalg.svd(_centred(np.log(setting.weights)))
     roots = np.sqrt(sizes[: setting.d])
     return _measured(left[:, : setting.d] * roots, right[: setting.d].T * roots)
@@ -67,18 +70,20 @@ def _furthest(key: PRNGKeyArray, setting: WantedWeights) -> Scalar:
 
 
 TURNS = 300
-"""Steps of least squares: many more than the gaps between the singular values here ask for."""
+"""Steps of least squares: many more than are needed for the gaps between the singular values here."""
 
 
 def _distance(key: PRNGKeyArray, setting: WantedWeights) -> Scalar:
-    """Between centred log weights, reached and wanted, in Frobenius norm: least squares from random keys on.
+    """The Frobenius distance between the centred log weights that are reached and those that are wanted.
 
-    The best queries for given keys, then the best keys for given queries, and so on.
+    Alternating least squares starts at random keys: it finds the best queries for these keys, then the best keys
+    for these queries, and so on.
     """
     wanted = _centred(np.log(setting.weights))
     keys = np.asarray(jax.random.normal(key, (setting.n, setting.d)), np.float64)
     for _ in range(TURNS):
-        # Only the span of what is held counts. Of an orthonormal basis the least squares are products.
+        # Only the span of the fixed factor counts. With an orthonormal basis of it, least squares is a matrix
+        # product.
         queries = np.linalg.qr(wanted @ np.linalg.qr(_centred(keys.T).T)[0])[0]
         keys = wanted.T @ queries
     reached = _measured(wanted @ np.linalg.pinv(keys.T), keys)
@@ -86,7 +91,7 @@ def _distance(key: PRNGKeyArray, setting: WantedWeights) -> Scalar:
 
 
 def _from_the_singular_values(setting: WantedWeights) -> float:
-    """What the head of the largest singular values misses some weight by."""
+    """The largest error of a weight under the head that the largest singular values give."""
     left, sizes, right = np.linalg.svd(_centred(np.log(setting.weights)))
     scores = (left[:, : setting.d] * sizes[: setting.d]) @ right[: setting.d]
     return float(np.max(np.abs(scipy.special.softmax(scores, axis=1) - setting.weights)))
@@ -96,7 +101,7 @@ STARTS = 3
 
 
 def _nearest_found(key: PRNGKeyArray, setting: WantedWeights) -> Scalar:
-    """The least of what searched heads miss some weight by: from singular values, moved at random, downhill."""
+    """The least, over the heads that a search finds, of the largest error of a weight."""
     left, sizes, right = np.linalg.svd(_centred(np.log(setting.weights)))
     roots = np.sqrt(sizes[: setting.d])
     start = np.stack([left[:, : setting.d] * roots, right[: setting.d].T * roots])
@@ -106,7 +111,7 @@ def _nearest_found(key: PRNGKeyArray, setting: WantedWeights) -> Scalar:
 
 
 def _downhill(weights: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Queries and keys whose largest error is least nearby: the least bound on all errors, by quadratic steps."""
+    """Queries and keys near `start` whose largest error is least, by sequential quadratic programming."""
     n, d = start.shape[1:]
 
     def errors(free: np.ndarray) -> np.ndarray:
@@ -143,7 +148,7 @@ def _downhill(weights: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 
 def _rounding(n: int) -> float:
-    # A singular value decomposition and a product of n terms, on scores of at most MOST, n rows and columns.
+    # The rounding of a singular value decomposition and of sums of n products, for n by n scores of at most MOST.
     return 16 * n**2 * EPS * MOST
 
 
@@ -242,7 +247,7 @@ RANK = exact_claim(
 
 
 class KeysOnCircle(Setting):
-    """n keys spread over a circle, each its own query, times `strength`."""
+    """n keys spread over a circle. Each query is its own key times `strength`."""
 
     n: int
     strength: float

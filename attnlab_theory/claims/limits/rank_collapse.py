@@ -23,7 +23,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class Maps(NamedTuple):
-    """What a layer sees of its tokens: scores x_i^T A x_j, values V x_j. Each of the two is [d, d]."""
+    """The matrices A and V of a layer, both [d, d]: scores are x_i^T A x_j, values are V x_j."""
 
     form: Array | np.ndarray
     values: Array | np.ndarray
@@ -31,7 +31,7 @@ class Maps(NamedTuple):
 
 @jax.jit
 def _layers(x: Float[Array, "t d"], layers: Int[Array, ""], maps: Maps, skip: Scalar) -> Float[Array, "t d"]:
-    """Self-attention with (skip 1) or without (0) what was there."""
+    """Layers of self-attention, with a skip connection (skip = 1) or without one (skip = 0)."""
 
     def layer(_: Int[Array, ""], x: Float[Array, "t d"]) -> Float[Array, "t d"]:
         return skip * x + attention(x @ maps.form, x, x @ maps.values.T, scale=1.0)
@@ -50,7 +50,8 @@ def _scaled(x: ArrayLike, diameter: float) -> Float[Array, "t d"]:
 
 
 def _diameter_after(x: ArrayLike, layers: int, *, diameter: float, maps: Maps, skip: bool) -> Scalar:
-    """In float64: after four layers less than eight digits are left of what the tokens differ by."""
+    """The diameter after some layers, in float64: after four layers, fewer than eight digits of the differences are
+    left."""
     with jax.enable_x64(True):
         return float(_diameter(_layers(_scaled(x, diameter), jnp.int32(layers), maps, float(skip))))
 
@@ -91,7 +92,7 @@ def _pair_rounding(setting: OppositeTokens) -> float:
 
 
 DEPTHS = {1.0: 3, 2.0: 4, 2.5: 6}
-"""By diameter: as many layers as float64 can follow."""
+"""For each diameter, the number of layers that float64 can follow."""
 
 PAIR = exact_claim(
     name="two-tokens-collapse",
@@ -131,21 +132,21 @@ SAME_SHARE = foil(
 
 
 class Scores(enum.StrEnum):
-    """What A and V are."""
+    """Which matrices A and V the layers have."""
 
     IDENTITY = "identity"
     OPPOSED = "minus identity"
-    """A is minus the identity: a token looks away from its like."""
+    """A is minus the identity: a token gives the least weight to tokens like itself."""
 
     GENERAL = "general"
-    """A and V are random, of norm 1 and VALUES, and the tokens lie around a point that is not zero."""
+    """A and V are random, with norms 1 and VALUES. The tokens lie around a point that is not zero."""
 
 
 VALUES = 1.5
 
 
 class CrowdOfTokens(Setting):
-    """t random tokens of width d, scaled to a diameter, after some layers. `trial` names the draw."""
+    """t random tokens of width d, scaled to a diameter, after some layers. `trial` is the number of the draw."""
 
     scores: Scores
     t: int
@@ -164,7 +165,7 @@ def _of_norm(matrix: Float[np.ndarray, "d d"], norm: float) -> Float[np.ndarray,
 
 
 def _crowd(key: PRNGKeyArray, setting: CrowdOfTokens) -> tuple[np.ndarray, np.ndarray, Maps]:
-    """In float64: a centre, what the tokens differ from it by, and the maps."""
+    """A centre, the tokens minus the centre, and the matrices of the layers; in float64."""
     d = setting.d
     keys = jax.random.split(jax.random.fold_in(key, setting.trial), 4)
     shapes = ((setting.t, d), (d,), (d, d), (d, d))
@@ -192,7 +193,7 @@ def _crowd_diameter(key: PRNGKeyArray, setting: CrowdOfTokens, *, skip: bool) ->
 
 
 def _crowd_rounding(setting: CrowdOfTokens) -> float:
-    # As for two tokens; the largest one is the centre's length and the diameter in size, and values may grow.
+    # As for two tokens. A token is at most as long as the centre plus the diameter, and values may grow.
     size = setting.diameter + 1
     return VALUES**setting.layers * _rounding(setting.layers, setting.t, setting.d, size, 1.0)
 
@@ -234,7 +235,7 @@ def _cubing_remainder(key: PRNGKeyArray, setting: CrowdOfTokens) -> Scalar:
     centre, residuals, maps = _crowd(key, setting)
     with jax.enable_x64(True):
         tokens = jnp.asarray(np.concatenate([centre + residuals, centre[None]]))
-        # The centre asks as well, and nobody sees it: its output is what the others' are compared with.
+        # The centre is a query but no key: the outputs of the others are compared with its output.
         seen = tokens[:-1]
         after = np.asarray(attention(tokens @ maps.form, seen, seen @ maps.values.T, scale=1.0))
     weights = scipy.special.softmax(residuals @ (maps.form.T @ centre))
@@ -247,7 +248,8 @@ def _cubing_remainder(key: PRNGKeyArray, setting: CrowdOfTokens) -> Scalar:
 
 
 def _cubing_rounding(setting: CrowdOfTokens) -> float:
-    # Outputs of size two are good to 4 (d + 2) + 2 t + 4 roundings. The unit is at least D^3 / 200 in these crowds.
+    # Outputs have size two and err by 4 (d + 2) + 2 t + 4 roundings. The unit is at least D^3 / 200 in these
+    # crowds.
     return 2 * EPS * (4 * (setting.d + 2) + 2 * setting.t + 4) * 200 / setting.diameter**3
 
 
@@ -278,10 +280,11 @@ CUBES = exact_claim(
 def residual_layer(
     centre: Float[Array, " d"], residuals: Float[Array, "t d"], maps: Maps
 ) -> tuple[Float[Array, " d"], Float[Array, "t d"]]:
-    """A layer of pure self-attention on tokens given as a centre and what they differ from it by, in the same form.
+    """A layer of pure self-attention on tokens that are given as a centre and residuals. Its output has the same
+    form.
 
-    The same as the real operator on centre + residuals, but for rounding. The difference between the weights of
-    a token and those of the centre is found by expm1, however small the residuals are.
+    It equals the real operator on centre + residuals, up to rounding. The difference between the weights of a token
+    and those of the centre is found by expm1, however small the residuals are.
     """
     weights = jax.nn.softmax(residuals @ (maps.form.T @ centre))
     grown = jnp.expm1(residuals @ maps.form @ residuals.T)
@@ -291,13 +294,14 @@ def residual_layer(
 
 
 SMALL = -30.0
-"""Logarithm of a diameter from which on a layer is cubic to far below a rounding: its square is 1e-26."""
+"""The logarithm of a small diameter. Its square is 1e-26, so a layer is cubic up to far less than a rounding."""
 
 
 def _log_diameters(key: PRNGKeyArray, setting: CrowdOfTokens) -> list[float]:
     """The logarithms of the diameter before and after every layer.
 
-    Residuals that are SMALL are magnified before a layer and made smaller by the cube after it: nothing underflows.
+    Residuals with a diameter below e^SMALL are magnified before a layer, so that nothing underflows. The layer
+    cubes the factor, and the logarithm of the cube is subtracted.
     """
     centre, residuals, maps = _crowd(key, setting)
     found, magnified = [math.log(setting.diameter)], 0.0
@@ -312,7 +316,7 @@ def _log_diameters(key: PRNGKeyArray, setting: CrowdOfTokens) -> list[float]:
 
 
 def _growth_of_the_exponent(key: PRNGKeyArray, setting: CrowdOfTokens) -> Scalar:
-    """How many times more the last layer takes off the logarithm of the diameter than the layer before it."""
+    """What the last layer takes off the logarithm of the diameter, over what the layer before it takes off."""
     *_, first, second, third = _log_diameters(key, setting)
     return (third - second) / (second - first)
 
@@ -333,7 +337,7 @@ TRIPLES = exact_claim(
     },
     predict=lambda s: Interval.around(3.0, _tripling_band(s)),
     draw=_growth_of_the_exponent,
-    # Residuals are good to 3^layers roundings of t d terms each, the logarithms to as much.
+    # Residuals err by 3^layers roundings of t d terms each, and their logarithms err by as much.
     rounding=lambda s: EPS * 3**s.layers * 64 * s.t * s.d,
     settings=tuple(
         CrowdOfTokens(scores=scores, t=t, d=4, layers=8, diameter=2.0, trial=trial)

@@ -1,4 +1,4 @@
-"""Is one head doomed, or was the query bad? (docs/mathematics/noisy_keys.md)."""
+"""Does one head always err more than two, or only with a bad query? (docs/mathematics/noisy_keys.md)."""
 
 import dataclasses
 
@@ -41,13 +41,13 @@ BEST: dict[float, tuple[Query, Query]] = {
     3e-2: (Query(1.6301, 2.3891, -0.6002), Query(1.9344, 2.9222, 0.0)),
     1e-1: (Query(1.5274, 2.2741, -0.3150), Query(1.6483, 2.5049, 0.0)),
 }
-"""By noise variance, for n = 16: the best of all queries, and the best that speaks of the two keys only.
+"""For each noise variance and n = 16: the best of all queries, and the best query that asks for the two keys only.
 
 Rounded from `theory.best_query`, which a test runs again: a search is too slow for every run of a claim.
 """
 
 BROAD_FROM, BROAD_TO = 1e-3, 1e-1
-"""Between these variances the best query loses to two heads."""
+"""Between these variances the best single query errs more than two heads."""
 
 STRENGTH = {
     1e-6: 330.0,
@@ -66,7 +66,7 @@ STRENGTH = {
     3e-2: 9.3,
     1e-1: 6.8,
 }
-"""By noise variance, for n = 16: the best strength of two heads, rounded from `theory.best_two_heads`."""
+"""For each noise variance and n = 16: the best strength of two heads, rounded from `theory.best_two_heads`."""
 
 
 def _single(variance: float, query: Query) -> SingleQuery:

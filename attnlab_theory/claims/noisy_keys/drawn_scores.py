@@ -1,4 +1,4 @@
-"""Scores drawn in the place of keys, for heads that read the same keys (docs/mathematics/noisy_keys.md)."""
+"""Scores drawn instead of keys, for heads that read the same keys (docs/mathematics/noisy_keys.md)."""
 
 import functools
 import math

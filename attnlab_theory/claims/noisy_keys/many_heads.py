@@ -17,7 +17,7 @@ STRENGTH, VARIANCE = 30.0, 1e-4
 
 
 class HeadPerKey(Setting):
-    """So many heads, each asking for one of as many keys among n. The first `stretched` keys are stretched."""
+    """Heads that each ask for one key of their own among n keys. The first `stretched` keys are stretched."""
 
     n: int
     d: int
@@ -46,11 +46,11 @@ def _of_one_head(setting: HeadPerKey) -> float:
 
 
 def _most(setting: HeadPerKey) -> float:
-    """No draw errs by more, up to a chance of 1e-20.
+    """The largest squared error of a draw, up to a chance of 1e-20.
 
-    The mean of the heads is off by the mean of what each is off by, two corners of the simplex at most: a squared
-    2. That is for the heads of stretched keys. The others miss their key by less than n e^-20, unless one of
-    their scores lies ten standard deviations out.
+    The error of the mean is the mean of the heads' errors. The head of a stretched key errs by the distance of two
+    corners of the simplex at most, whose square is 2. The other heads err by less than n e^-20, unless one of their
+    scores lies ten standard deviations out.
     """
     return 2.0001 * (setting.stretched / setting.heads) ** 2
 
@@ -78,7 +78,7 @@ ERROR = Claim(
     predict=lambda s: Interval.point(_predicted(s)),
     draw=_error,
     bound=lambda s: bounded(0.0, _most(s)),
-    # A fifth of what is predicted, but for sixteen stretched keys: a third.
+    # A fifth of the prediction; for sixteen stretched keys, a third.
     resolution=lambda s: max(0.2 * _predicted(s), 0.0009 * _most(s)),
     settings=tuple(_heads(count, stretched=1) for count in COUNTS),
     rival=Rival[HeadPerKey](

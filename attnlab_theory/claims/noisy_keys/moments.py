@@ -40,7 +40,7 @@ def _monomial(weights: Float[Array, " s"], setting: WeightMoment) -> Float[Array
 
 
 def _monomial_resolution(setting: WeightMoment, laws: tuple[np.ndarray, np.ndarray]) -> float:
-    """A tenth of the monomial's own deviation: what 2**15 draws can see without their mirror images."""
+    """A tenth of the monomial's standard deviation: what 2**15 draws can tell without their mirror images."""
     return 0.1 * math.sqrt(_moment(laws, setting, 2) - _moment(laws, setting) ** 2) + 0.002
 
 
@@ -54,8 +54,8 @@ def _stretched_moment(key: PRNGKeyArray, setting: WeightMoment) -> Float[Array, 
     means = problem.means_of(setting.n, setting.d)
     keys = problem.keys_around(key, means, setting.variance)
     query = problem.ask_for_both(means, setting.beta)
-    # Keys and their mirror images in the means have one law, and the one loses what the other wins: in the mean of
-    # the two alpha_a^2 varies three to nine times less from beta = 4 on.
+    # Keys and their mirror images in the means have the same distribution. Where one gives key a more weight, the
+    # other gives it less. So the mean of the two alpha_a^2 varies three to nine times less from beta = 4 on.
     here, mirrored = (
         _monomial(attention_weights(query, each, scale=1.0)[0], setting) for each in (keys, 2 * means - keys)
     )
@@ -136,7 +136,8 @@ STRONG = dataclasses.replace(
 
 
 def _by_gauss_hermite(setting: WeightMoment) -> float:
-    """E[alpha_a^2] at a = 0 with 200 nodes over the stretch, too few for the step that alpha_a is in it."""
+    """E[alpha_a^2] at a = 0 with 200 nodes over the stretch. They are too few, because alpha_a is nearly a step
+    function of the stretch."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
     rest = np.logaddexp(setting.beta, math.log(setting.n - 2))
     share = scipy.special.expit(setting.beta * (1 + math.sqrt(problem.STRETCH) * nodes) - rest)
@@ -155,14 +156,14 @@ GAUSS_HERMITE = foil(
 
 @functools.cache
 def _any_problem(n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A query, means and covariance factors with nothing in common: no key is like another, none is isotropic."""
-    # Drawn while a sampler is compiled, these too would otherwise be traced.
+    """A random query, means and covariance factors: keys differ in distribution, and none is isotropic."""
+    # Without this line the arrays would be traced if a sampler is being compiled.
     with jax.ensure_compile_time_eval():
         query, means, factors, sizes = (
             np.asarray(jax.random.normal(key_for(0, "any-covariances", name), shape, jnp.float32))
             for name, shape in {"query": (d,), "means": (n, d), "factors": (n, d, d), "sizes": (n,)}.items()
         )
-    # Scores of size one and deviations from a tenth to one, so that no key is out of the race.
+    # Scores of size one and deviations from a tenth to one, so that every key gets some weight.
     factors = factors * (np.exp(sizes) / (2 * d))[:, None, None]
     return query / np.linalg.norm(query), means, factors
 

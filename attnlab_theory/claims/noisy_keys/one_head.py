@@ -19,7 +19,7 @@ STRENGTHS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 50.0)
 
 
 class ShareLaw(Setting):
-    """The whole law of the share of v_a in what one head makes of v_a and v_b, without isotropic noise."""
+    """The distribution of alpha_a / (alpha_a + alpha_b), the share of v_a, for one head without isotropic noise."""
 
     n: int
     d: int
@@ -27,7 +27,7 @@ class ShareLaw(Setting):
 
 
 class ShareBin(Setting):
-    """A range of the share of v_a in what one head makes of v_a and v_b, without isotropic noise."""
+    """A range of alpha_a / (alpha_a + alpha_b), the share of v_a, for one head without isotropic noise."""
 
     n: int
     d: int
@@ -46,7 +46,8 @@ def _drawn_share(key: PRNGKeyArray, setting: ShareLaw) -> Float[Array, ""]:
 
 
 SHARES = scipy.special.expit(np.linspace(-30.0, 6.0, 181))
-"""Where the share's law is compared: above 1 - 1e-7 shares in float32 have no digits left, near 0 they have all."""
+"""The shares at which distribution functions are compared. Above 1 - 1e-7 float32 has no digits left, near 0 it has
+all."""
 
 
 def _law(beta: float) -> np.ndarray:
@@ -56,7 +57,7 @@ def _law(beta: float) -> np.ndarray:
 
 
 def _far_from_law(setting: ShareLaw) -> Interval:
-    """How far the share's law would be from the claim's if z_a varied by beta^2, not by half of it."""
+    """How far the distribution would be from the claim's if z_a had the variance beta^2, not half of it."""
     others = scipy.special.ndtr(scipy.special.logit(SHARES) / setting.beta)
     return Interval.point(float(np.max(np.abs(others - _law(setting.beta)))))
 
@@ -195,7 +196,8 @@ SHARE_IGNORES_NOISE = foil(
 
 
 def variance_with_one_query(key: PRNGKeyArray, setting: OneOrTwoHeads) -> Float[Array, ""]:
-    """An unbiased draw of the variance of c's weight on v_a, for heads that all ask beta (mu_a + mu_b)."""
+    """An unbiased draw of the variance of the output's weight on v_a, for heads with the query beta (mu_a +
+    mu_b)."""
     means = problem.means_of(setting.n, setting.d)
     both = problem.ask_for_both(means, setting.beta)
 

@@ -1,4 +1,5 @@
-"""Small isotropic noise in the keys (docs/mathematics/noisy_keys.md): a window between two walls."""
+"""Small isotropic noise in the keys (docs/mathematics/noisy_keys.md): it is harmless to queries that are neither
+too weak nor too strong."""
 
 import dataclasses
 import math
@@ -18,7 +19,7 @@ VARIANCES = (1e-6, 1e-4, 1e-2)
 CHUNK = 128
 
 STRONG, QUIET = 20, 0.1
-"""Between the walls e^beta is at least STRONG n, and the scores' standard deviation at most QUIET."""
+"""In the harmless window e^beta is at least STRONG n, and the scores' standard deviation is at most QUIET."""
 
 
 def _asked(key: PRNGKeyArray, setting: NoisyKeys) -> tuple[Float[Array, "1 d"], Float[Array, "s d"]]:
@@ -36,7 +37,8 @@ def _exact(setting: NoisyKeys) -> float:
 
 
 def _spread(setting: NoisyKeys) -> float:
-    """An upper bound on the error's variance: the exact one, and the rounding of an error below three halves."""
+    """An upper bound on the variance of the squared error: its exact variance, plus the rounding of errors below
+    3/2."""
     return theory.averaging_error_variance(setting.n, setting.beta, setting.variance) * 1.01 + 1e-12
 
 
@@ -111,7 +113,8 @@ ALWAYS_HARMLESS = foil(
 
 
 def _share_of_delta(key: PRNGKeyArray, setting: NoisyKeys) -> Float[Array, ""]:
-    """The error over the delta method's a beta^2/2, with most of X^2/8, X = z_a - z_b, replaced by its mean.
+    """The error divided by the delta method's a beta^2/2. Most of the term X^2/8, X = z_a - z_b, is replaced by its
+    mean.
 
     That mean is the delta method's own error. The variance of the scores is taken as given here;
     `small-noise-error` measures it too, to a fifth.

@@ -1,4 +1,4 @@
-"""What the claims about noisy keys share: the problem, the wish and the error."""
+"""What the claims about noisy keys share: the problem, the queries and the error."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from attnlab_theory.stats import Bound, bounded, known_variance
 from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
 
 CHUNK = 512
-"""Chunks of one size, or the streams would part; nine settings of it hold 5 MB of keys."""
+"""Draws per chunk. Claims with other chunks would see other keys. Nine settings hold 5 MB of keys."""
 
 
 class NoisyKeys(Setting):
@@ -45,10 +45,10 @@ HYPOTHESES = {
 def means_of(n: int, d: int) -> Float[Array, "s d"]:
     """The keys' means: one orthonormal frame in general position, the same in every draw.
 
-    The noise's law does not change under rotations, so a frame that turns would cost a factorisation a draw and
+    The noise's law does not change under rotations, so a random frame would cost one factorisation per draw and
     show nothing more.
     """
-    # Now, even while a draw is traced: else every compiled draw would carry a generator and a factorisation.
+    # Computed now, even while a draw is traced. Otherwise every compiled draw would contain a factorisation.
     with jax.ensure_compile_time_eval():
         return orthonormal(key_for(0, "noisy-keys", "means"), n, d)
 
@@ -80,13 +80,13 @@ def output(queries: Float[Array, "h d"], keys: Float[Array, "s d"]) -> Float[Arr
 def output_of_heads(
     keys: Float[Array, "s d"], means: Float[Array, "s d"], heads: Scalar, beta: Scalar
 ) -> Float[Array, " s"]:
-    """What one head or two make of these keys."""
+    """The mean output of one head or of two on these keys."""
     one, two = (output(ask(means, beta), keys) for ask in (ask_for_both, ask_for_each))
     return jnp.where(heads == 1, one, two)
 
 
 def error_of_heads(key: PRNGKeyArray, setting: OneOrTwoHeads) -> Float[Array, ""]:
-    """The squared error of one head or two: the draw of every claim about it."""
+    """The squared error of one head or of two: the draw of all claims about this error."""
     means = means_of(setting.n, setting.d)
     keys = keys_around(key, means, setting.variance)
     return squared_error(output_of_heads(keys, means, setting.heads, setting.beta))
@@ -102,7 +102,7 @@ ERROR_BOUND = bounded(0.0, 1.5001)
 """The bound of a squared error: a vertex of the simplex is at most 3/2 away; the rest is rounding."""
 
 FINE = 4e-3
-"""What the range of squared errors alone cannot resolve within the draws of a quick run."""
+"""For a finer resolution the range of squared errors alone would need more draws than a quick run has."""
 
 
 def error_bound(resolution: float, variance: float) -> Bound:

@@ -1,6 +1,6 @@
 """Two heads and one key of uncertain length: the hedge (docs/mathematics/noisy_keys.md).
 
-Two heads are judged on the very keys that one head is judged on, those of `one_head`.
+Two heads are judged on the same keys as the one head of `one_head`.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ EPS = float(jnp.finfo(jnp.float32).eps)
 
 
 class StarvedHead(Setting):
-    """Head 1 gives its key less than this share of its weight; no isotropic noise."""
+    """The event that head 1 gives its key less than `share` of its weight, without isotropic noise."""
 
     n: int
     d: int
@@ -55,7 +55,8 @@ class ExtremeOfHead2(Setting):
 
 
 class LandingLaw(Setting):
-    """The whole law of the output's weights on v_a and v_b, by one head or by two, without isotropic noise."""
+    """The joint distribution of the output's weights on v_a and v_b, by one head or by two, without isotropic
+    noise."""
 
     n: int
     d: int
@@ -111,7 +112,8 @@ TEN_TIMES = dataclasses.replace(
 
 
 PROBLEMS = 8
-"""In one draw. All of them are unheard with probability 1.5e-9."""
+"""Problems in one draw. Key a is heard where its score under head 1 is not negative: in no problem with probability
+1.5e-9."""
 
 
 def _error_when_heard(key: PRNGKeyArray, setting: NoisyKeys) -> Float[Array, ""]:
@@ -123,18 +125,18 @@ def _error_when_heard(key: PRNGKeyArray, setting: NoisyKeys) -> Float[Array, ""]
         heard = jnp.where(attention_scores(queries[:1], keys, scale=1.0)[0, 0] >= 0, 1.0, 0.0)
         return heard * problem.squared_error(problem.output(queries, keys)), heard
 
-    # However many are heard, if any is, each of these errs by the conditional expectation on average.
+    # Given which problems are heard, each of them errs by the conditional expectation on average.
     errors, heard = jax.vmap(one)(jax.random.split(key, PROBLEMS))
     return jnp.sum(errors) / jnp.maximum(jnp.sum(heard), 1.0)
 
 
 def _variance_when_heard(setting: NoisyKeys) -> float:
-    """An upper bound: of the mean of k errors, k heard of `PROBLEMS`, it is a k-th of one's on average."""
+    """An upper bound on a draw's variance. If k problems are heard, it is a k-th of the variance of one error."""
     chance = 1 - theory.ignored_key_probability(setting.variance)
     heard = np.arange(1, PROBLEMS + 1)
     chances = scipy.special.comb(PROBLEMS, heard) * chance**heard * (1 - chance) ** (PROBLEMS - heard)
     square = theory.error_when_heard_square(setting.n, setting.beta, setting.variance)
-    # No draw where none is heard adds a conditional expectation's square, 1e-4, with probability 1.5e-9.
+    # A draw in which none is heard adds at most the squared conditional expectation, 1e-4, with probability 1.5e-9.
     return square * float(chances @ (1 / heard)) + 1e-12
 
 
@@ -219,12 +221,12 @@ POINTS_AWAY = dataclasses.replace(
 )
 
 FARTHEST = 6.0
-"""In standard deviations: all stretched keys but two in a thousand million are no farther from their mean."""
+"""In standard deviations. Only two stretched keys in a thousand million are farther from their mean."""
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _weights_of_head_2(n: int, d: int, beta: Scalar) -> Float[Array, " lengths"]:
-    """On its own key, over the lengths that key a may have."""
+    """The weight of head 2 on its own key, for each length that key a may have."""
     means = problem.means_of(n, d)
     asked = problem.ask_for_each(means, beta)[1:]
     lengths = 1 + problem.STRETCH**0.5 * jnp.linspace(-FARTHEST, FARTHEST, 25, dtype=means.dtype)
@@ -246,7 +248,7 @@ def _head_2_at_its_extreme(key: PRNGKeyArray, setting: ExtremeOfHead2) -> Float[
 def _score_rounding(setting: ExtremeOfHead2) -> float:
     """The rounding of a score in float32.
 
-    Means are orthonormal to d eps, products have d terms, a key is six means long at most.
+    Means are orthonormal to d eps, and products have d terms. A key is at most as long as six means.
     """
     return 4 * setting.d * EPS * setting.beta * (1 + problem.STRETCH**0.5 * FARTHEST)
 
@@ -317,7 +319,7 @@ def _lands(key: PRNGKeyArray, setting: LandingCell) -> Float[Array, ""]:
 
 
 CELLS = 5
-"""Along each side of the square of the output's weights on v_a and v_b."""
+"""The number of cells along each side of the square of the output's weights on v_a and v_b."""
 
 
 def _cell(setting: LandingLaw, a: int, b: int, heads: int) -> float:
@@ -326,7 +328,7 @@ def _cell(setting: LandingLaw, a: int, b: int, heads: int) -> float:
 
 
 def _chances(setting: LandingLaw, heads: int) -> np.ndarray:
-    """P(number of the cell <= each number but the last), cells numbered column by column."""
+    """P(number of the cell <= i) for every i but the last. Cells are numbered column by column."""
     cells = [_cell(setting, a, b, heads) for a in range(CELLS) for b in range(CELLS)]
     return np.minimum(np.cumsum(cells)[:-1], 1.0)
 

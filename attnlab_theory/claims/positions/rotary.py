@@ -57,7 +57,7 @@ def _score(x: Float[Array, "1 d"], start: Scalar, distance: Scalar, base: Scalar
 
 
 def _between(size: float) -> Bound:
-    # Scores of unit vectors are at most one; float32 may round them a hair beyond.
+    # Scores of unit vectors are at most one; float32 may round them to slightly more.
     return bounded(-size - 1e-5, size + 1e-5)
 
 
@@ -83,7 +83,7 @@ ROTARY_MEAN = Claim(
     rival=Rival(
         statement=r"It is that mean with the frequencies $b^{-j/d}$.",
         source="the exponent $j/d$ of a coordinate in the place of $2j/d$, that of a pair",
-        # Those of the root of the base: b^(-j/d) is (b^(1/2))^(-2j/d).
+        # The frequencies of the root of the base: b^(-j/d) is (b^(1/2))^(-2j/d).
         predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE**0.5)),
     ),
     stream="unit-vectors",
@@ -142,7 +142,7 @@ DOUBLING = Claim(
 
 
 def _octave_rounding(setting: Octave) -> float:
-    """Angles at positions below 2**(octave + 1) are good to eps (ln(base)/2 + 5) of that; d products follow."""
+    """Angles at positions below 2**(octave + 1) err by a relative eps (ln(base)/2 + 5); d products follow."""
     return 2 * EPS * ((np.log(BASE) / 2 + 5) * 2 ** (setting.octave + 1) + setting.d)
 
 
@@ -151,7 +151,7 @@ OCTAVES = 11
 
 @functools.partial(jax.jit, static_argnums=0)
 def _even_scores(d: int) -> Float[Array, " t"]:
-    """Scores at every distance below 2**OCTAVES of the unit vector all of whose pairs are equally long."""
+    """Scores at every distance below 2**OCTAVES for the unit vector whose pairs all have the same length."""
     x = jnp.tile(jnp.array([1.0, 0.0]), d // 2) * (2 / d) ** 0.5
     distances = jnp.arange(2**OCTAVES)
     return rotary(jnp.broadcast_to(x, (distances.size, d)), distances, base=BASE) @ x
@@ -213,7 +213,7 @@ ENVELOPE_FALLS_ANYWHERE = foil(
 
 
 def _wave_rounding(setting: TwoPositions) -> float:
-    """Sines and cosines are as good as their angles; a mean of products of two of them."""
+    """Sines and cosines err as much as their angles. The result is a mean of products of two of them."""
     return 2 * EPS64 * ((np.log(BASE) / 2 + 5) * (setting.start + setting.distance) + setting.d)
 
 

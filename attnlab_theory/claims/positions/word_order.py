@@ -1,4 +1,4 @@
-"""What self-attention knows of word order: nothing, unless it is told (docs/mathematics/positions.md)."""
+"""Self-attention knows nothing of word order without positions or a mask (docs/mathematics/positions.md)."""
 
 import dataclasses
 import enum
@@ -83,9 +83,9 @@ def _moved(case: Tokens, told: Told) -> Float[Array, " t"]:
 def _rounding(setting: PermutedWord) -> float:
     """Absolute error of the distance between two outputs of self-attention, in float32.
 
-    Tokens have length 1, with a learned position at most 2, with a sinusoidal one 1 + sqrt(d/2) = 3; orthogonal
-    projections keep that, and err by sqrt(d) (d/2 + 1) eps of it, angles of six positions by 70 eps more. A
-    score pays for both of its sides and for its own sum; the weights pay as in softmax_rtol, twice.
+    Tokens have length 1; with a learned position at most 2, with a sinusoidal one 1 + sqrt(d/2) = 3. Orthogonal
+    projections keep the length, and err by a relative sqrt(d) (d/2 + 1) eps. Angles of six positions add 70 eps. A
+    score has the errors of query, key and its own sum. The weights err as in softmax_rtol, in both outputs.
     """
     eps = float(np.finfo(np.float32).eps)
     length = {Told.LEARNED: 2.0, Told.SINUSOIDAL: 3.0}.get(setting.told, 1.0)

@@ -41,7 +41,7 @@ class HeadWeight(Setting):
 
 
 class OutputCoordinate(Setting):
-    """The part of output `row` along one direction u, over beta, and what the homework wants it to be."""
+    """The part of output `row` along one direction u, divided by beta, and what the homework wants it to be."""
 
     head: Head
     row: int
@@ -61,7 +61,7 @@ def _identity_output(key: PRNGKeyArray, setting: SecondToken) -> float:
 
 
 def _influence(key: PRNGKeyArray, setting: HeadWeight) -> float:
-    """The influence of moving one value by a unit, on one output."""
+    """How far one output moves if one value moves by a unit."""
     found = attended(key, setting.beta, middle=Middle.A, head=setting.head)
     moved = found.values.copy()
     moved[setting.column - 1, 0] += 1.0
@@ -84,20 +84,20 @@ def _half_of_the_bound(setting: HomeworkRow) -> Interval:
 
 
 def _without_leak(setting: HeadWeight) -> float:
-    """All of the weight on the largest score, the first of equal ones."""
+    """The influence if the largest score got all of the weight; of equal scores, the first."""
     row = theory.weights(setting.head, setting.beta)[setting.row - 1]
     return float(setting.column - 1 == row.argmax())
 
 
 def _whole_token(setting: OutputCoordinate) -> float:
-    """What is wanted of the constructed head, and the token itself of the plain one: no leak."""
+    """The coordinate without a leak: the wanted one for the constructed head, the token's for the plain head."""
     if setting.head is Head.CONSTRUCTED:
         return setting.wanted
     return float(theory.tokens(Middle.A)[setting.row - 1, theory.DIRECTIONS.index(setting.direction)])
 
 
 def _with_whole_values(setting: OutputCoordinate) -> float:
-    """The constructed queries with the tokens as values."""
+    """The coordinate if the values were the tokens themselves."""
     weights = theory.weights(setting.head, setting.beta)[setting.row - 1]
     return float(weights @ theory.tokens(Middle.A)[:, theory.DIRECTIONS.index(setting.direction)])
 

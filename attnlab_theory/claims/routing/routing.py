@@ -17,14 +17,14 @@ from attnlab_theory.stats import Interval, exact
 from attnlab_theory.theory.routing import key_query_value as theory
 
 WIDTH = 4
-"""How much wider than their number the inputs are."""
+"""n inputs are n + WIDTH wide."""
 
 MISSED_ROUNDING = 64 * 64 * float(np.finfo(np.float64).eps)
 """The rounding of an output's distance from the wanted one: sums of fewer than 64 products of numbers below 64, in
 float64."""
 
 ROUNDING = 1e-8
-"""The rounding of what `route` returns: it aims 2^-30 below the tolerance, the enumeration of active sets allows
+"""The rounding of what `route` returns. It aims 2^-30 below the tolerance. The enumeration of active sets allows
 1e-9, and frames in float64 add 1e-13."""
 
 
@@ -49,7 +49,8 @@ class HomeworkTokens(Setting):
 
 
 class RoutedWeight(Setting):
-    """One weight of n orthonormal inputs, each sent to the next, for orthonormal outputs within `tolerance`."""
+    """One attention weight for n orthonormal inputs that each attend to the next. Outputs are orthonormal and met
+    within `tolerance`."""
 
     n: int
     row: int
@@ -59,7 +60,8 @@ class RoutedWeight(Setting):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Asked:
-    """Inputs, for each the one it is to attend to or None, and the outputs wanted of the rows that are not free."""
+    """A wanted routing: inputs, which of them each row should attend to (None if the row is free), and the wanted
+    outputs of all other rows."""
 
     inputs: Float[np.ndarray, "t d"]
     routes: list[int | None]
@@ -67,15 +69,16 @@ class Asked:
 
     @property
     def routed(self) -> list[tuple[int, int]]:
-        """The rows that are not free, each with the one it is to attend to."""
+        """The rows that are not free, each with the input that it should attend to."""
         return [(i, goal) for i, goal in enumerate(self.routes) if goal is not None]
 
 
 def certificate(asked: Asked, found: Routing) -> float:
-    """What attention's own weights promise, whatever `route` says of its margins.
+    """The largest error that attention's own weights allow. The margins that `route` reports are not used.
 
     The leak is the weight on unwanted inputs, if every one of them weighed as much as the heaviest. The certificate
-    is the leak times the largest distance of a value from the wanted one, plus what the wanted value itself misses.
+    is the leak times the largest distance of a value from the wanted one, plus the error of the wanted value
+    itself.
     """
     with jax.enable_x64(True):
         q, k = (jnp.asarray(asked.inputs @ matrix.T) for matrix in (found.q, found.k))
@@ -91,7 +94,7 @@ def certificate(asked: Asked, found: Routing) -> float:
 
 
 def missed(asked: Asked, found: Routing) -> float:
-    """How far attention with K, Q and V, in float64, stays from the wanted outputs at most."""
+    """The largest distance between an output of attention with K, Q and V and the wanted output, in float64."""
     with jax.enable_x64(True):
         q, k, v = (jnp.asarray(asked.inputs @ matrix.T) for matrix in (found.q, found.k, found.v))
         outputs = np.asarray(attention(q, k, v, scale=1.0))
@@ -120,7 +123,8 @@ def _frame(key: PRNGKeyArray, n: int, d: int) -> Float[np.ndarray, "n d"]:
 
 
 def tokens(key: PRNGKeyArray, beta: float) -> Asked:
-    """The homework's three tokens, every u of norm beta, and what it wants of them: u_b - u_c, u_b, anything."""
+    """The homework's three tokens, every u of norm beta, and the outputs that it wants: u_b - u_c, u_b, and
+    anything."""
     u_a, u_b, u_c, u_d = beta * _frame(key, 4, 8)
     inputs = np.stack([u_d + u_b, u_a, u_c + u_b])
     return Asked(inputs, [2, 0, None], np.stack([u_b - u_c, u_b, np.full_like(u_b, np.nan)]))
@@ -170,7 +174,7 @@ def _cell(key: PRNGKeyArray, setting: RoutedWeight) -> float:
 
 
 def _cell_of_leak(setting: RoutedWeight, leak: float) -> float:
-    # Orthonormal inputs tie all scores but the wanted ones.
+    # For orthonormal inputs all unwanted scores are equal.
     return 1 - leak if setting.column - 1 == _cycle(setting.n)[setting.row - 1] else leak / (setting.n - 1)
 
 

@@ -54,7 +54,7 @@ class SharedRouting(Setting):
 class RandomMatrix(Setting):
     """Three orthonormal inputs under a Gaussian W.
 
-    The first `length` of them, 2 or 3, are to attend each to the next, in a cycle; the others are free.
+    Each of the first `length` inputs (2 or 3) should attend to the next one, in a cycle. The others are free.
     """
 
     kind: Matrices

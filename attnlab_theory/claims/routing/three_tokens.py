@@ -37,15 +37,15 @@ class SecondToken(Setting):
 def leak_rtol(beta: float) -> float:
     """Relative rounding of a weight in float64.
 
-    Four Householder columns of length D err by 8 D eps (Higham 2002, theorem 19.4), inner products of
-    length D by D eps each, and Q carries two more of them: 16 D eps relative to scores of 2 beta^2. A
-    weight pays for its own score and for the normaliser's.
+    Four Householder columns of length D err by 8 D eps (Higham 2002, theorem 19.4), inner products of length D by D
+    eps each, and Q holds two more of them. Together that is 16 D eps, relative to scores of 2 beta^2. The error of
+    a weight is that of its own score plus that of the normaliser.
     """
     return 2 * 16 * D * EPS * 2 * beta**2 + 8 * EPS
 
 
 def output_atol(beta: float, leak: float) -> float:
-    """Absolute rounding of an output's norm: that of what leaks, and of the tokens and values themselves."""
+    """Absolute rounding of an output's norm: from the leaked weight, and from the tokens and values themselves."""
     return beta * (4 * leak * leak_rtol(beta) + 32 * D * EPS)
 
 
@@ -61,7 +61,7 @@ class Attended(NamedTuple):
 
 
 def attended(key: PRNGKeyArray, beta: float, *, middle: Middle, head: Head) -> Attended:
-    """One head over the three tokens, in float64: at beta = 3 all but a 4000th of the weight is in one place."""
+    """One head over the three tokens, in float64: at beta = 3 only a 4000th of the weight is not on one token."""
     with jax.enable_x64(True):
         return Attended(*map(np.asarray, _attended(key, jnp.float64(beta), middle=middle, head=head)))
 
@@ -109,7 +109,7 @@ def _leak(key: PRNGKeyArray, setting: SecondToken) -> float:
 
 
 def _separation(key: PRNGKeyArray, setting: SecondToken) -> float:
-    """How much the foremost value lacks to reach u_b, seen from the best mixture towards u_b."""
+    """How far every value stays below u_b, measured along the direction from the best mixture to u_b."""
     found = attended(key, setting.beta, middle=setting.middle, head=Head.PLAIN)
     values, wanted = found.values, found.u[1]
     towards = wanted - theory.nearest_mixture(setting.middle)[0] @ values

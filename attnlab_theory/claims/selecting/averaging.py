@@ -36,8 +36,9 @@ HYPOTHESES = {
 def _rounding(setting: Averaging) -> float:
     """Relative rounding of a weight.
 
-    Rows out of a float32 QR factorisation are orthonormal to a few eps * sqrt(d). A score adds `size` of
-    them times beta, exp makes the error relative, numerator and normaliser both pay it, the sum adds n eps.
+    Rows out of a float32 QR factorisation are orthonormal to a few eps * sqrt(d). A score is beta times a sum of
+    `size` products of rows. The exponential makes its error a relative one, of numerator and normaliser. The sum
+    adds n eps.
     """
     return EPS * (4 * setting.d**0.5 * setting.size * setting.beta + 2 * setting.n + 8)
 
@@ -53,7 +54,7 @@ def _least_share(key: PRNGKeyArray, setting: Averaging) -> Float[Array, ""]:
 
 
 def of_the_mean(formula: Callable[[int, int, float], float]) -> Rival[Averaging]:
-    """What the formula says of the mean of the keys, which is 1/|S| of their sum."""
+    """The rival that asks with the mean of the keys, which is 1/|S| of their sum."""
     return Rival(
         statement=r"The mean of the wanted keys, times $\beta$, does the same as their sum.",
         source="uw/1.3.2, as submitted, read for orthonormal keys",
@@ -78,11 +79,12 @@ AVERAGE_SHARE = exact_claim(
 
 
 def _gap_between_means(key: PRNGKeyArray, setting: Averaging) -> tuple[Float[Array, " v"], Float[Array, " v"]]:
-    """From the mean of the wanted values: the way to the output, and the way to the mean of the others."""
+    """Two vectors from the mean of the wanted values: to the output, and to the mean of the other values."""
     for_keys, for_values = jax.random.split(key)
     q, keys = _query_and_keys(for_keys, setting)
     values = jax.random.normal(for_values, (setting.n, setting.d))
-    # From the wanted mean, so that a small error is not the difference of two large numbers.
+    # Values are taken relative to the wanted mean, so that a small error is not the difference of two large
+    # numbers.
     values = values - jnp.mean(values[: setting.size], axis=0, keepdims=True)
     return attention(q, keys, values, scale=setting.beta)[0], jnp.mean(values[setting.size :], axis=0)
 
@@ -99,9 +101,8 @@ def _sideways(key: PRNGKeyArray, setting: Averaging) -> Float[Array, ""]:
 
 
 def _error_rounding(setting: Averaging) -> float:
-    # Weights on S differ by their rounding, and values there are longer than the mean of the others
-    # by up to sqrt(n) for normal values, twice that to be safe; along the others no more of it counts, and two
-    # sums of d products add d eps.
+    # Weights on S differ by their rounding. Normal values on S are up to sqrt(n) times as long as the mean of the
+    # others; twice that is safe. Two sums of d products add d eps.
     return _rounding(setting) * 2 * setting.n**0.5 + setting.d * EPS
 
 

@@ -46,8 +46,8 @@ class Lead(Setting):
 def _rounding(n: int, beta: float, d: int) -> float:
     """Relative rounding of the leaked weight.
 
-    Rows out of a float32 QR factorisation are orthonormal to a few eps * sqrt(d), which a query of
-    strength beta multiplies and exp makes relative; the sum over n weights adds n eps.
+    Rows out of a float32 QR factorisation are orthonormal to a few eps * sqrt(d). A query multiplies this error by
+    beta, and the exponential makes it a relative one. The sum over n weights adds n eps.
     """
     return EPS * (4 * d**0.5 * beta + 2 * n + 4)
 
@@ -127,8 +127,8 @@ COPY_STRENGTH = exact_claim(
 def _led(key: PRNGKeyArray, n: int, d: int, gap: Scalar) -> tuple[Float[Array, "1 d"], Float[Array, "n d"]]:
     """A random query and random keys, the first moved along the query until it leads by `gap`.
 
-    The length of the query spans orders of magnitude: under a short one the other keys all but tie, and the bound
-    is all but met.
+    The length of the query spans orders of magnitude. Under a short query the other keys have nearly equal scores,
+    and the bound is nearly met.
     """
     for_keys, for_query, for_length = jax.random.split(key, 3)
     keys = jax.random.normal(for_keys, (n, d))
@@ -149,9 +149,9 @@ def _bound_broken(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
 
 
 def broken_with(others: int, key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
-    """Whether a random problem breaks the leak bound for so many other keys."""
+    """Whether a random problem breaks the leak bound for this number of other keys."""
     x = others * jnp.exp(-jnp.asarray(setting.gap))
-    # The gap is met to the rounding of scores that stay below 32, with room to spare.
+    # The gap is exact up to the rounding of scores below 32. The tolerance is larger than that.
     return jnp.where(_leak_when_led(key, setting) > x / (1 + x) * (1 + 512 * EPS), 1.0, 0.0)
 
 
@@ -203,8 +203,9 @@ def _error_bound_broken(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
 def further_than(share: float, key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
     """Whether the output is further from the wanted value than this share of its bound.
 
-    The other values lie around one point; how far it is from the wanted value, and how far they are from it,
-    spans orders of magnitude. Where they all but agree, all but nothing is left of the bound.
+    The other values lie around one point. The distance of this point from the wanted value spans orders of
+    magnitude, and so does the spread around the point. Where the other values nearly agree, the error nearly equals
+    the bound.
     """
     for_problem, for_values = jax.random.split(key)
     q, keys = _led(for_problem, setting.n, setting.d, setting.gap)
@@ -247,7 +248,7 @@ def _share_of_error_with_equal_rivals(key: PRNGKeyArray, setting: Copying) -> Fl
 
 
 def _tight_rounding(setting: Copying) -> float:
-    # The error holds 1 - weight, rounded to eps; the leak it is divided by may be small.
+    # The error contains 1 - weight, rounded to eps. It is divided by the leak, which may be small.
     return EPS * (2 * setting.n + 4) + 4 * EPS / theory.leak_bound(setting.n, setting.beta)
 
 

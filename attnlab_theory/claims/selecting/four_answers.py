@@ -50,13 +50,13 @@ def direction(answer: Answer) -> np.ndarray:
         case Answer.ZERO:
             return np.zeros(3)
         case Answer.ITSELF:
-            raise ValueError("every key has a query of its own")
+            raise ValueError("this answer has no single query: every key is asked for by itself")
         case _:
             assert_never(answer)
 
 
 def predicted_direction(answer: Answer) -> np.ndarray:
-    """The same for the prediction, with the margins maximised by the theory's own methods."""
+    """The query at strength 1 for the prediction. The theory maximises margins by its own methods."""
     match answer:
         case Answer.MARGIN:
             return theory.pair_query(KEYS, 2.0)

@@ -43,7 +43,7 @@ class AnsweredStrength(Setting):
 
 
 class ShortenedQuery(Setting):
-    """The key whose own query is asked, cut to `length` times its length, and the strength S of the query."""
+    """A key that is cut to `length` times its length and asked for by itself, and the strength S of the query."""
 
     strength: float
     key: int

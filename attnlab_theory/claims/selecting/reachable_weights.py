@@ -18,7 +18,7 @@ from attnlab_theory.theory.selecting import selection as theory
 
 
 class ReachableWeights(Setting):
-    """Eight random weights wanted of n random keys of width d; `trial` names the draw."""
+    """Eight rows of random weights that n random keys of width d should get. `trial` is the number of the draw."""
 
     n: int
     d: int
@@ -26,7 +26,7 @@ class ReachableWeights(Setting):
 
 
 def _furthest_weight(key: PRNGKeyArray, setting: ReachableWeights) -> Scalar:
-    """The largest error of a weight, over several random weights wanted, under the query made for each."""
+    """The largest error of a weight, over several rows of wanted weights, each under the query made for it."""
     for_keys, for_weights = jax.random.split(jax.random.fold_in(key, setting.trial))
     keys = np.asarray(jax.random.normal(for_keys, (setting.n, setting.d)), dtype=np.float64)
     raw = np.exp(np.asarray(jax.random.normal(for_weights, (8, setting.n)), dtype=np.float64))
@@ -49,8 +49,8 @@ def _misses(statement: str) -> Rival:
     )
 
 
-# n - 1 independent differences of normal keys can be solved for with queries shorter than 64 or so; the
-# scores, sums of d products in float32, are good to (d + 2) eps times that.
+# For n - 1 independent differences of normal keys, queries shorter than about 64 are enough. Scores are sums of d
+# products in float32, and err by (d + 2) eps times that.
 def _reach_rounding(setting: ReachableWeights) -> float:
     return 2 * (setting.d + 2) * EPS * 256
 
@@ -83,7 +83,7 @@ ONE_WIDTH_LESS = exact_claim(
 
 
 class GrowingPower(Setting):
-    """Weights proportional to (1 + i)^power wanted of the eight keys in the plane."""
+    """Wanted weights of the eight keys in the plane, proportional to (1 + i)^power."""
 
     power: float
 

@@ -76,7 +76,7 @@ SHARE_SELECTABLE = Claim(
     predict=lambda s: Interval.point(_share(s)),
     draw=_is_selected,
     bound=proportion(),
-    # A share of the standard deviation of a draw: as many draws for every share.
+    # Proportional to a draw's standard deviation, so that every setting needs as many draws.
     resolution=lambda s: 0.115 * (_share(s) * (1 - _share(s))) ** 0.5,
     # Dimensions in which some sets can be selected and some cannot.
     settings=(
@@ -95,7 +95,7 @@ SHARE_SELECTABLE = Claim(
 )
 
 FIRST_TABLE = {2: 0.07, 3: 0.14, 4: 0.44, 8: 0.97}
-"""By dimension: the share of the pairs of 16 keys as first tabled, where 2**14 draws can tell."""
+"""For each dimension, the share of the pairs of 16 keys in the first table, where 2**14 draws can refute it."""
 
 AS_FIRST_TABLED = foil(
     SHARE_SELECTABLE,
@@ -135,7 +135,7 @@ class KeysOnCurve(Setting):
 
 
 def _share_of_pairs(key: PRNGKeyArray, setting: KeysOnCurve) -> Scalar:
-    """The share of all pairs whose every weight attention brings to 0.49."""
+    """The share of all pairs for which attention can give both keys a weight of at least 0.49."""
     del key
     angles = 2 * np.pi * np.arange(setting.n)[:, None] / setting.n * np.arange(1, setting.d // 2 + 1)[None, :]
     keys = np.hstack([np.cos(angles), np.sin(angles)])

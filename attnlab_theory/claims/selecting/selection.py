@@ -24,7 +24,7 @@ KEYS = ((-2.0, -1.0), (-0.4, -1.0), (2.0, -1.0), (2.6, 0.8), (0.9, 2.0), (-1.7, 
 """Eight keys in the plane: five corners, key 1 on the edge from 0 to 2, keys 6 and 7 inside."""
 
 FACES = ((0,), (2,), (3,), (4,), (5,), (0, 1, 2), (2, 3), (3, 4), (4, 5), (0, 5), tuple(range(len(KEYS))))
-"""All the keys on a corner or an edge of their hull, and all there are: what can be selected."""
+"""What can be selected: all the keys on a corner or an edge of their hull, and all keys together."""
 
 TRIPLES = ((2, 3, 4), (0, 2, 4), (5, 6, 7))
 """Corners in a row, corners not in a row, and a corner with two keys inside: no face holds just these."""
@@ -61,11 +61,11 @@ def _subset(members: tuple[int, ...], copies: tuple[int, ...] = ()) -> SubsetOfK
 
 
 TOLERANCE = 1e-3
-"""What is asked of a query for a face, in total variation of the weights."""
+"""How close a query for a face must come to equal weights, in total variation."""
 
 
 def measured_weights(query: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Weights of the real operator, at the scale that the query's length says."""
+    """Weights of the real operator, with the query's length as its scale."""
     strength = float(np.linalg.norm(query)) or 1.0
     direction = jnp.asarray(query[None, :] / strength, jnp.float32)
     weights = attention_weights(direction, jnp.asarray(keys, jnp.float32), scale=strength)
@@ -101,7 +101,8 @@ FACES_SELECTABLE = Claim(
 
 
 def _best_query(setting: SubsetOfKeys, wanted: np.ndarray) -> np.ndarray:
-    """The query with the least divergence, or one far out on the ray along which that is approached."""
+    """The query with the least divergence, or one far out on the ray along which the least divergence is
+    approached."""
     keys, face = setting.keys, list(setting.face)
     out = query_for_subset(keys, face)
     # Along an edge the query is shorter than 8, its scores below 32: the ray overrules it from 64 on.
@@ -208,9 +209,9 @@ def _traced_shares(setting: MixtureOfKeys) -> Float[Array, " 3"]:
 
 
 def _weight_of_mixture(key: PRNGKeyArray, setting: MixtureOfKeys) -> Float[Array, ""]:
-    """Its weight under a random query, near the best one or far from it.
+    """The weight of the mixture under a random query, near the best one or far from it.
 
-    The other keys are orthonormal: queries then reach all the scores there are, and no keys reach more.
+    The other keys are orthonormal, so that queries can give them any scores.
     """
     for_keys, for_scores, for_distance = jax.random.split(key, 3)
     others = orthonormal(for_keys, 2 + setting.others, setting.d)
@@ -259,7 +260,10 @@ CAP_NEVER_BROKEN = Claim(
 
 
 def _most_weight_of_mixture(key: PRNGKeyArray, setting: MixtureOfKeys) -> Scalar:
-    """Its weight under the best query: what is mixed weighted by the mixture, the other keys pushed away."""
+    """The weight of the mixture under the best query.
+
+    The query gives the mixed keys weights in proportion to the mixture, and pushes the other keys away.
+    """
     del key
     keys = np.eye(2 + setting.others, setting.d)
     mixed = [i for i, share in enumerate(setting.shares) if share]

@@ -29,9 +29,11 @@ class TwoSubspaces(Setting):
 
 
 class NoisySum(Setting):
-    """As `TwoSubspaces`, with noise of standard deviation `noise` in every coordinate of the sum.
+    """Subspaces of m and n dimensions in width d, and noise in the sum of two vectors. Their principal angles are
+    spread from `angle` to a right angle.
 
-    The matrix is blend times the exact extractor plus (1 - blend) times A A^T.
+    The noise has standard deviation `noise` in every coordinate. The matrix is blend times the exact extractor plus
+    (1 - blend) times A A^T.
     """
 
     d: int
@@ -43,7 +45,8 @@ class NoisySum(Setting):
 
 
 class MeetingSubspaces(Setting):
-    """Subspaces of m and n dimensions in width d with `common` dimensions in common, and all others NEAR."""
+    """Subspaces of m and n dimensions in width d with `common` dimensions in common. All other principal angles are
+    NEAR."""
 
     d: int
     m: int
@@ -55,12 +58,13 @@ ANGLES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.2)
 PAIRS = tuple(TwoSubspaces(d=12, m=3, n=4, angle=angle) for angle in ANGLES)
 ORTHOGONAL = tuple(TwoSubspaces(d=d, m=m, n=n, angle=np.pi / 2) for d, m, n in ((12, 3, 4), (64, 30, 34)))
 NEAR = 0.05
-"""Radians between what subspaces that meet do not have in common: small, but no zero."""
+"""In radians, the principal angles between subspaces that meet, apart from their common dimensions."""
 MEETINGS = tuple(MeetingSubspaces(d=12, m=4, n=5, common=common) for common in range(4))
 NOISE_DRAWS = 64
-"""Noise vectors per draw: the subspaces are what is expensive."""
+"""Noise vectors per draw: a draw spends most of its time on the subspaces."""
 
-# Drawn once per setting and not in a loop, so compiled here, once per shape and not once per operation.
+# Subspaces are drawn outside any compiled loop. Compiled here, they cost one compilation per shape instead of one
+# per operation.
 _pair_of = jax.jit(subspace_pair, static_argnames=("d", "m", "n"))
 _frames_of = jax.jit(principal_frames, static_argnames=("d", "m", "n"))
 

@@ -37,15 +37,15 @@ def _sees(key: PRNGKeyArray, s: BlockGraph) -> Bool[Array, "blocks blocks"]:
 
 
 def _further(heard: Bool[Array, "n n"], sees: Bool[Array, "n n"]) -> Bool[Array, "n n"]:
-    """Whom a block has heard of after one more layer."""
+    """Which blocks each block has heard of after one more layer."""
     return heard.astype(jnp.float32) @ sees.astype(jnp.float32) > 0
 
 
 @functools.partial(jax.jit, static_argnums=1)
 def _layers(key: PRNGKeyArray, s: BlockGraph) -> Float[Array, ""]:
-    """Layers until every block has heard of every other: the least power of the mask without a hole.
+    """Layers until every block has heard of every other: the least power of the mask that has no zero.
 
-    A window alone connects everything some day, so the loop ends.
+    A window alone connects all blocks in the end, so the loop ends.
     """
     sees = _sees(key, s)
 
@@ -101,7 +101,8 @@ ONE_GLOBAL = exact_claim(
 )
 
 MOST_COUNTED = 12
-"""Layers are counted up to here where links are random: a bound from below on these bounds the others too."""
+"""With random links, layers are counted up to this number. A lower bound on this count is one on the full count
+too."""
 
 
 def _layers_counted(key: PRNGKeyArray, s: BlockGraph) -> Float[Array, ""]:
@@ -129,7 +130,7 @@ RANDOM_LINKS = Claim(
     resolution=0.25,
     settings=(
         *(BlockGraph(blocks=blocks, window=3, global_blocks=0, random_blocks=2) for blocks in BLOCKS[1:]),
-        # As many links as make two layers enough.
+        # With so many links, two layers are enough.
         BlockGraph(blocks=16, window=3, global_blocks=0, random_blocks=11),
     ),
     rival=Rival[BlockGraph](
@@ -166,7 +167,7 @@ LINKS_DO_NOT_HELP = foil(
 
 
 class FurthestTask(Setting):
-    """Unit vectors in blocks. Every one is to name the one furthest from it, in one layer."""
+    """Unit vectors in blocks. After one layer, each row should hold the vector furthest from its own."""
 
     blocks: int
     block: int
@@ -177,11 +178,11 @@ class FurthestTask(Setting):
 
 
 MOST_LINKS = 8
-"""So many are drawn for every row. All but `random_blocks` of them are cut."""
+"""Random links that are drawn for every row. All but `random_blocks` of them are masked."""
 
 STRENGTH = 1e4
-"""The length of the queries -x. Only scores closer than a thousandth are mixed. Of two such the further vector
-outweighs."""
+"""The length of the queries -x. Two vectors are mixed only if their scores differ by less than a thousandth, and
+then the further one weighs more."""
 
 
 def _named_right(x: Float[Array, "n d"], outputs: Float[Array, "n d"]) -> Float[Array, ""]:
@@ -216,7 +217,7 @@ def _visible(s: FurthestTask) -> float:
 
 
 def _own_share(s: FurthestTask) -> float:
-    """What the visible share of pairs gains where a vector and itself are one of them."""
+    """By how much the visible share of pairs grows if a vector and itself count as a pair."""
     return (1 - _visible(s)) / (s.blocks * s.block)
 
 
@@ -277,7 +278,8 @@ FURTHEST_FOIL = foil(
 
 
 class FurthestInDepth(Setting):
-    """n unit vectors of width d. Every one is to name the furthest from it, in so many layers of a window of 3."""
+    """n unit vectors of width d. Each row should find the vector furthest from its own, in `layers` layers of a
+    window of 3."""
 
     n: int
     d: int

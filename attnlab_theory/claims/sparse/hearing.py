@@ -1,7 +1,7 @@
 """How many blocks a block has heard of, layer by layer (docs/mathematics/sparse.md).
 
-Few blocks are counted over the real mask. The mask of some thousands would be too large. There one block is
-followed over links of the mask's law, in time and memory linear in their number.
+For few blocks, pairs are counted over the real mask. For thousands of blocks the mask would be too large. There one
+block is followed over random links with the mask's distribution, in time and memory linear in the number of blocks.
 """
 
 import functools
@@ -19,7 +19,7 @@ from attnlab_theory.theory.sparse import bigbird, hearing
 
 
 class Depth(Setting):
-    """So many layers of a window, with or without random links, over so many blocks."""
+    """A number of layers of a window, with or without random links, over a number of blocks."""
 
     blocks: int
     window: int
@@ -53,9 +53,11 @@ def _share_of_pairs(
 
 
 def links_beyond_the_window(key: PRNGKeyArray, blocks: int, random_blocks: int) -> Int[Array, "n links"]:
-    """For every block r others beyond its window of 3, all choices alike: the law of `bigbird_links`.
+    """For every block, some others outside its window of 3, all choices equally likely, as `bigbird_links` draws
+    them.
 
-    The i-th choice is a place among those that are left, and steps over the choices before it and over the window.
+    The i-th choice is a place among the blocks that are left. Then it is moved past the choices before it and past
+    the window.
     """
     row = jnp.arange(blocks, dtype=jnp.int32)
     first = jnp.maximum(row - 1, 0)
@@ -72,7 +74,7 @@ def links_beyond_the_window(key: PRNGKeyArray, blocks: int, random_blocks: int) 
 
 
 def one_layer_further(heard: Bool[Array, " n"], links: Int[Array, "n links"]) -> Bool[Array, " n"]:
-    """Whom one block has heard of after one more layer of a window of 3 and these links."""
+    """Which blocks one block has heard of after one more layer of a window of 3 and these links."""
     further = heard.at[1:].max(heard[:-1]).at[:-1].max(heard[1:])
     for link in links.T:
         further = further.at[link].max(heard)
@@ -80,7 +82,7 @@ def one_layer_further(heard: Bool[Array, " n"], links: Int[Array, "n links"]) ->
 
 
 def heard_by_one(key: PRNGKeyArray, blocks: int, random_blocks: int, layers: int) -> Float[Array, " l"]:
-    """How many blocks one of them, drawn uniformly, has heard of after 0, 1, 2, ... and so many layers."""
+    """How many blocks a uniformly drawn block has heard of after 0, 1, 2, ..., `layers` layers."""
     for_links, for_block = jax.random.split(key)
     links = links_beyond_the_window(for_links, blocks, random_blocks)
     heard = jnp.arange(blocks, dtype=jnp.int32) == jax.random.randint(for_block, (), 0, blocks)
@@ -121,7 +123,7 @@ LINKED = A_LAYER | {
 
 
 def _share_in_a_tree(s: Depth) -> float:
-    """By the branching law alone: nobody has heard of more."""
+    """The share that the branching law alone gives. No block has heard of a larger share."""
     return hearing.most_heard(s.random_blocks, s.layers) / s.blocks
 
 
@@ -172,7 +174,7 @@ MEETINGS_BY_CHANCE = foil(
 
 
 class Growth(Setting):
-    """From one layer of a window of 3 and random links to the next, over so many blocks."""
+    """The step from the layer before to `layer`, over blocks with a window of 3 and random links."""
 
     blocks: int
     random_blocks: int
@@ -180,7 +182,7 @@ class Growth(Setting):
 
 
 def _growth(key: PRNGKeyArray, s: Growth) -> Float[Array, ""]:
-    """How many one block has just heard of, over how many in the layer before."""
+    """How many new blocks one block hears of in this layer, over how many in the layer before."""
     *_, before, last, now = heard_by_one(key, s.blocks, s.random_blocks, s.layer)
     return (now - last) / (last - before)
 
@@ -198,7 +200,7 @@ GROWTH = Claim(
     },
     predict=lambda s: Interval(*hearing.growth(s.blocks, s.random_blocks, s.layer)),
     draw=_growth,
-    # A block by a link opens r + 2 at most. Somebody is always just heard of before all are.
+    # A block that is reached by a link leads to r + 2 others at most. Until all are known, each layer adds a block.
     bound=lambda s: bounded(0.0, 1.0001 * (s.random_blocks + 2)),
     resolution=0.15,
     settings=tuple(Growth(blocks=4096, random_blocks=r, layer=layer) for r, layer in ((1, 3), (2, 3))),

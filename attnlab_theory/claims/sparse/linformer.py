@@ -1,4 +1,4 @@
-"""What Linformer's sketch of attention errs by, and what it does not promise (docs/mathematics/sparse.md)."""
+"""How far Linformer's sketch of attention errs, and what it does not promise (docs/mathematics/sparse.md)."""
 
 import functools
 
@@ -40,7 +40,7 @@ def _even(n: int) -> Float[Array, " n"]:
 
 
 def _shares(s: Sketch) -> Float[Array, " r"]:
-    """What turns the rows of a larger sketch into the first r of them, with their own variance 1/r."""
+    """Factors that keep the first r rows of a larger sketch, and give their products the variance 1/r."""
     return jnp.where(jnp.arange(float(s.rows)) < s.r, s.rows / jnp.asarray(s.r, float), 0)
 
 
@@ -128,7 +128,7 @@ def _rank_error(key: PRNGKeyArray, s: Sketch) -> float:
     return float(np.sum(values[s.r :] ** 2) / np.sum(values**2))
 
 
-# A weight is good to a few eps, a singular value to n times that. Both enter squared.
+# A weight errs by a few eps, a singular value by n times that. Both enter squared.
 RANK_ROUNDING = 32 * 8 * EPS
 
 BEST_RANK = exact_claim(
@@ -162,7 +162,7 @@ class Spectrum(Setting):
 
 
 def _spectral_tail(key: PRNGKeyArray, s: Spectrum) -> float:
-    """|P - Q| for the best Q of the rank, P of unit vectors drawn once for all ranks."""
+    """|P - Q| for the best Q of the rank. P is made of unit vectors that are drawn once for all ranks."""
     q, k = (_unit(part, s.n, s.d) for part in jax.random.split(key))
     values = np.linalg.svd(np.asarray(attention_weights(q, k, scale=s.peak), np.float64), compute_uv=False)
     return float(np.sqrt(np.sum(values[s.rank :] ** 2)))
@@ -174,7 +174,7 @@ def _unit(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
     return x / jnp.linalg.norm(x, axis=1, keepdims=True)
 
 
-# Weights of about 1/n, good to a few eps of their scores: n^2 of them.
+# There are n^2 weights of about 1/n. Each errs by a few eps times its score.
 TAIL_ROUNDING = 32 * EPS
 
 SPECTRUM = exact_claim(

@@ -1,4 +1,4 @@
-"""What weights that compare no tokens cannot do: look something up (docs/mathematics/sparse.md)."""
+"""Weights that compare no tokens cannot look something up (docs/mathematics/sparse.md)."""
 
 import enum
 import functools
@@ -49,22 +49,22 @@ BLIND_WEIGHTING = Literal[Weighting.EVEN, Weighting.RANDOM, Weighting.DENSE]
 
 
 class Lookup(Setting):
-    """n places, each with a key of its own and a random sign. A last token asks for one key, which is anywhere.
+    """n places, each with a key of its own and a random sign. A last token asks for one key, at a random place.
 
-    They are the first n of `MOST_PLACES`. The others are masked.
+    The places are the first n of `MOST_PLACES`. The others are masked.
     """
 
     kind: Weighting
     n: Traced[int]
     strength: Traced[float]
-    """How strong the query is, or the logits: their standard deviation."""
+    """The strength of the query, or the standard deviation of the logits."""
 
 
 def _memory(key: PRNGKeyArray, n: Scalar) -> tuple[Float[Array, "s d"], Float[Array, "s 1"]]:
     """One-hot keys, the first n turned by a random number of places, and signs: all from one row of bits."""
     bits = jax.random.bits(key, (MOST_PLACES + 1,), jnp.uint32)
     n = jnp.asarray(n).astype(bits.dtype)
-    # The remainder is even to one part in 2^32 / n.
+    # The remainder is uniform up to one part in 2^32 / n.
     keys = jnp.eye(MOST_PLACES)[(jnp.arange(MOST_PLACES, dtype=bits.dtype) + bits[0] % n) % n]
     return keys, jnp.where(bits[1:, None] >> 31, 1.0, -1.0)
 
@@ -176,7 +176,7 @@ RECALL_BY_SYNTHESIZERS = Claim(
 
 
 def _kept_in_values(key: PRNGKeyArray, s: Lookup) -> Float[Array, ""]:
-    """Whether even weights over values sign * key recall: the key that is asked for reads the output."""
+    """Whether even weights over the values sign * key recall the sign: the output is read at the key asked for."""
     keys, signs = _memory(key, s.n)
     kept = jnp.arange(float(MOST_PLACES)) < s.n
     wanted = jnp.where(kept, keys[:, 0], 0) @ signs[:, 0]
@@ -206,7 +206,7 @@ RECALL_FOIL = foil(
 
 
 class Replaced(enum.StrEnum):
-    """Which tokens are replaced by others, seen from the one whose weights are watched."""
+    """Which tokens are replaced: the one whose weights are watched, or the others."""
 
     THE_OTHERS = "the others"
     ITSELF = "itself"
@@ -248,7 +248,7 @@ def _movement(key: PRNGKeyArray, s: Intervention) -> Float[Array, ""]:
 
 
 STILL = 1e-6
-"""Weights of at most one are good to a few eps in the same place of the same program."""
+"""How much weights may differ by rounding. They are at most one and computed twice by the same program."""
 
 BLIND = exact_claim(
     name="synthesizers-compare-no-tokens",
