@@ -1,7 +1,7 @@
 """Blocked attention in several heads, which the devices of a processor share.
 
-One device with a thread for each core loses up to half of the speed of the products of tiles, because each product
-is cut in parts that wait for each other. A device for each core computes its own heads, and waits once.
+On one device with a thread for each core, every product of tiles is cut into parts that wait for each other. That
+can cost half of the speed. A device for each core computes its own heads, and waits once.
 """
 
 import functools
@@ -69,6 +69,7 @@ def blocked_multi_head_attention(
     refuse.wrong_rank(3, q=q, k=k, v=v)
     refuse.different_axes("heads", q=q.shape[0], k=k.shape[0], v=v.shape[0])
     if all(map(refuse.is_concrete, (q, k, v, scale))):
+        refuse.non_finite(q=q, k=k, v=v)  # before one head is looked at: the message names the head
         for head in range(q.shape[0]):
             refuse_values(k[head], v[head])
             refuse_inputs(q[head], k[head], scale)

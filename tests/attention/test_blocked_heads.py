@@ -24,16 +24,26 @@ def test_each_head_is_attention(causal):
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
-def test_a_hidden_head_is_refused_like_any_other():
-    q, k, v = heads(2, 5)
-    with pytest.raises(ValueError, match="v must be finite"):
-        blocked_multi_head_attention(q, k, v.at[1, 4].set(jnp.nan), scale=0.5, block=4)
-    with pytest.raises(ValueError, match="scale must be positive, not -1"):
-        blocked_multi_head_attention(q, k, v, scale=-1.0, block=4)
-    with pytest.raises(ValueError, match="block"):
-        blocked_multi_head_attention(q, k, v, scale=1.0, block=0)
-    with pytest.raises(ValueError, match="heads must agree"):
-        blocked_multi_head_attention(q, k[:1], v, scale=1.0, block=4)
+Q, K, V = heads(2, 5)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"q": Q[0]}, "q must have 3 axes"),
+        ({"k": K[:1]}, "heads must agree: q has 2, k has 1, v has 2"),
+        ({"v": V[:, :4]}, "source positions must agree: k has 5, v has 4"),
+        ({"v": V.at[1, 4, 2].set(jnp.nan)}, r"v must be finite, but holds nan at index \(1, 4, 2\)"),
+        ({"q": Q[:, :4], "causal": True}, "positions under a causal mask must agree"),
+        ({"scale": -1.0}, "scale must be positive, not -1"),
+        ({"block": 0}, "block"),
+    ],
+)
+def test_bad_input_to_any_head_is_refused(changed, message):
+    given = {"q": Q, "k": K, "v": V, "scale": 0.5, "block": 4} | changed
+    with pytest.raises(ValueError, match=message):
+        blocked_multi_head_attention(**given)
 
 
 ON_TWO_DEVICES = """
