@@ -84,9 +84,9 @@ class Compared:
     """
 
     def __init__(self, what: str, found: np.ndarray, right: np.ndarray, most: np.ndarray, vector: Vector) -> None:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             off = np.where(np.isfinite(found), np.abs(found - right), np.inf)
-        ratios = off / most
+            ratios = off / most
         place = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
         self.ratio = float(ratios[place])
         self.theirs = float((off / (vector.atol + vector.rtol * np.abs(right))).max())

@@ -95,14 +95,16 @@ class Recurring(Judge):
         if self.form.axes[self.decays] not in ("bht", "bhtd"):
             self.why["decay"] = "its decay is one for all tokens"
             return
-        for logarithm, x in ((True, -0.5), (False, np.log(0.5))):
-            self.logarithm = logarithm
-            asked = _trial((2.0, 0.0), decay=float(x))
-            found = self._tried(asked)
+        neutral = []
+        for self.logarithm, x in ((True, -0.5), (False, np.log(0.5))):
+            found, rest = (self._tried(_trial((2.0, 0.0), decay=float(each))) for each in (x, 0.0))
+            if rest is not None and np.allclose(rest[:, 0] / self.scale, 2, rtol=1e-3):
+                neutral.append(self.logarithm)
             if found is not None and np.allclose(found[:, 0] / self.scale, [2, 2 * np.exp(x)], rtol=1e-3):
                 break
         else:
             self.why["decay"] = "its decay is no factor of the state before a token is added"
+            self.logarithm = next(iter(neutral), True)
             return
         self.wide = self.form.axes[self.decays] == "bhtd"
         if not self.wide:
@@ -135,13 +137,17 @@ class Recurring(Judge):
             return
         matrix = np.zeros((1, 1, WIDTH, WIDTH), np.float32)
         matrix[..., 0, 1] = 1
+        found = []
         for turned in (False, True):
             self.turned = turned
             asked = _trial((0.0,), state=matrix)
-            found = self._tried(asked._replace(k=0 * asked.k))
-            if found is not None and np.allclose(found[0] / self.scale, np.eye(WIDTH)[1], atol=1e-4):
+            found.append(self._tried(asked._replace(k=0 * asked.k)))
+            if found[-1] is not None and np.allclose(found[-1][0] / self.scale, np.eye(WIDTH)[1], atol=1e-4):
                 return
-        self.why["state"] = "its state is no matrix of keys and values"
+        self.turned = False
+        # What is taken and changes nothing is left to the vectors, which it fails.
+        if any(each is None or each.any() for each in found):
+            self.why["state"] = "its state is no matrix of keys and values"
 
     @property
     def required(self) -> set[str]:
@@ -197,10 +203,8 @@ class Recurring(Judge):
         output, present = np.full(asked.v.shape, np.nan), np.full((*asked.q.shape[:2], WIDTH, WIDTH), np.nan)
         answered, whole = "", True
         for members, heads in self._parts(*asked.q.shape[:2]):
-            cut = {
-                name: x[members, heads] if isinstance(x, np.ndarray) else x for name, x in asked._asdict().items()
-            }
-            part = Question(**cut)
+            cut = {name: x[members, heads] for name, x in asked._asdict().items() if isinstance(x, np.ndarray)}
+            part = asked._replace(**cut)
             reply = self._made(part, wide=wide)
             if reply.trouble:
                 return output, None, reply.trouble, ""
@@ -209,7 +213,7 @@ class Recurring(Judge):
                 return output, None, f"gave {[*reply.arrays[0].shape]} where {[*expected]} was expected", ""
             answered = reply.kind
             output[members, heads] = taken_in(reply.arrays[0], self.form.asker.layout)
-            second = reply.arrays[1] if len(reply.arrays) > 1 and "state" in self.form.names else None
+            second = reply.arrays[1] if len(reply.arrays) > 1 and "state" not in self.why else None
             if second is None or second.shape != self._of_state(present[members, heads]).shape:
                 whole = False
             else:

@@ -104,12 +104,11 @@ class Turning(Judge):
         self.calls = self.suite.calls
 
     def _partial(self) -> bool:
-        """Whether a table of fewer pairs than there are turns the first channels and leaves the others."""
+        """Whether it takes a table of fewer pairs than there are."""
         x = np.random.default_rng(0).standard_normal((1, 1, 3, WIDTH)).astype("float32")
         half = np.full((1, 3, WIDTH // 4), 0.5, "float32")
-        asked = Question(x, half, -half, self.way.pairs, x)
-        outputs, trouble, _ = self._turned(asked, x)
-        return not trouble and all(np.allclose(each, exact(asked), atol=1e-4) for each in outputs)
+        _, trouble, _ = self._turned(Question(x, half, half, self.way.pairs, x), x)
+        return not trouble
 
     def judged(self, vector: Vector) -> Row:
         """Ask one vector."""
