@@ -83,22 +83,26 @@ class Turning(Judge):
     CONVENTIONS = RotarySuite.CONVENTIONS
 
     def open(self) -> None:
-        """Guess how it is called, as `--as rotary` does."""
+        """Guess how it is called, as `--as rotary` does. What fails there, as no rotation, fails here."""
         self.suite = RotarySuite(self.caller, "rotary", self.declared)
         self.profile = list(self.suite.profile)
-        self.way, self.why = self.suite.way, self.suite.why
-        if not self.why and self.way.told != "table":
+        self.way, self.why = self.suite.way, ""
+        if self.way.told != "table":
             self.why = "it makes its own cosines, and those of ONNX are random numbers"
-        if not self.why and self.way.width != WIDTH:
+        elif self.way.width != WIDTH:
             self.why = f"its vectors are {self.way.width} wide, and not {WIDTH}"
-        if not self.why and self.way.scale != 1:
+        elif self.way.scale != 1:
             self.why = "it multiplies vectors by a number of its own"
+        elif not self.suite.why and (turning := self.suite.reading.turning) != WIDTH:
+            self.why = f"it turns {turning} channels where a table has columns for {WIDTH}"
+        self.broken = self.suite.why
         flag = next((each.name for each in self.suite.parameters or () if each.name.lower() in FLAGS), "")
         if flag:
             self.suite.names["flag"] = flag
             self.profile.append(("pairs are told by", flag))
-        self.partial = not self.why and self._partial()
-        if not self.why:
+        asks = not self.why and not self.broken
+        self.partial = asks and self._partial()
+        if asks:
             how = "is taken" if self.partial else "is not taken: the channels that turn are handed over alone"
             self.profile.append(("a table of fewer pairs", how))
         self.calls = self.suite.calls
@@ -114,6 +118,8 @@ class Turning(Judge):
         """Ask one vector."""
         if self.why:
             raise Unsayable(self.why)
+        if self.broken:
+            return Row(name=vector.name, verdict="fails", line=self.broken, tried=1, ratio=np.inf)
         asked = question(vector)
         if asked.pairs != self.way.pairs and "flag" not in self.suite.names:
             raise Unsayable(f"its channels turn in pairs that are {self.way.pairs}")

@@ -39,6 +39,8 @@ def turned(x, cos, sin, interleaved=False, bug=""):
         cos, sin = (table.astype(np.float16).astype(x.dtype) for table in (cos, sin))
     a, b = x[..., first], x[..., second]
     y[..., first], y[..., second] = a * cos - b * sin, a * sin + b * cos
+    if bug == "a sign":
+        y[..., second] = a * sin - b * cos
     if bug == "cosine of the square root" and not interleaved:
         y[..., first] = a * np.sqrt(np.maximum(1 - sin**2, 0)) * np.sign(cos) - b * sin
     return y
@@ -57,6 +59,18 @@ def queries_and_keys(q, k, cos, sin):
     """As in transformers: a column for each channel."""
     halves = [np.concatenate([-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]], -1) for x in (q, k)]
     return tuple(x * cos[:, None] + half * sin[:, None] for x, half in zip((q, k), halves, strict=True))
+
+
+def backwards(x, cos, sin):
+    """[b t h d]; the other way round, with tables that have an axis of heads."""
+    assert cos.ndim == 4
+    cos, sin = cos[:, :, 0], sin[:, :, 0]
+    return np.swapaxes(turned(np.swapaxes(x, 1, 2), cos, -sin), 1, 2)
+
+
+def half_of_them(x, cos, sin):
+    """Fewer channels than the table has columns for."""
+    return np.concatenate([turned(x[..., :4], cos[..., :2], sin[..., :2]), x[..., 4:]], -1)
 
 
 def by_positions(x, positions):
@@ -160,6 +174,8 @@ def test_what_is_read_out_of_a_vector_gives_its_answer():
         (interleaved_only, "rotary", 3, ["its channels turn in pairs that are interleaved"]),
         (one_head, "rotary", 5, ["its channels turn in pairs that are halves"]),
         (queries_and_keys, "rotary", 5, ["its channels turn in pairs that are halves"]),
+        (backwards, "rotary", 5, ["its channels turn in pairs that are halves"]),
+        (half_of_them, "rotary", 0, ["it turns 4 channels where a table has columns for 8"]),
         (by_positions, "rotary", 0, ["it makes its own cosines, and those of ONNX are random numbers"]),
         (recurrence, "recurrence", 14, []),
         (delta_of_one_head, "recurrence", 1, [ALWAYS_BETA, "it takes no decay"]),
@@ -185,6 +201,7 @@ def test_right_code_is_asked_what_it_has_arguments_for(target, what, holds, why)
     ("target", "bug", "names"),
     [
         (turned, "pairs over the whole width", {"rotary_embedding_with_rotary_dim"}),
+        (turned, "a sign", {vector.name for vector in of("RotaryEmbedding")}),
         (turned, "half-precision tables", {"rotary_embedding", "rotary_embedding_interleaved"}),
         # A rotation cannot show it; the tables of ONNX are none.
         (turned, "cosine of the square root", {"rotary_embedding"}),
