@@ -35,7 +35,7 @@ class Judge(abc.ABC):
         self.calls = 0
         self.largest = 0.0
         self.trouble = ""
-        """Of the last call, in one line."""
+        """What went wrong in the last call, in one line."""
         self.open()
 
     @abc.abstractmethod

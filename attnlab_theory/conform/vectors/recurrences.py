@@ -22,7 +22,7 @@ from attnlab_theory.conform.attention.tolerances import HALF_EPS, TINY
 from attnlab_theory.conform.vectors.reading import Vector, by_head
 
 WIDTH = 8
-"""Of the keys and values of all vectors of this operator."""
+"""How wide keys and values are in all vectors of this operator."""
 
 
 class Question(NamedTuple):

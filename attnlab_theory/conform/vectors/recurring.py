@@ -1,8 +1,8 @@
 """ONNX's vectors of LinearAttention, asked of a recurrence of queries, keys and values.
 
-Trial calls of two tokens read how a target differs from that of ONNX: its scale, whether its decay is a logarithm,
-whether it corrects by the delta rule, and which way round its state is. What it has no argument for, or does
-otherwise by design, cannot be said.
+Trial calls of two tokens read how a target differs from that of ONNX. They find its scale and which way round its
+state is. They tell whether its decay is a logarithm, and whether it corrects by the delta rule. What it has no
+argument for, or does otherwise by design, cannot be said.
 """
 
 import itertools

@@ -23,7 +23,7 @@ FLAGS = ("interleaved", "is_interleaved", "rotary_interleaved")
 """What a parameter is called that says which channels turn together: True is 2i and 2i + 1."""
 
 WIDTH = 8
-"""Of all vectors of this operator."""
+"""How wide the vectors of this operator are."""
 
 PLACED = {
     "td": lambda x: x[0],
