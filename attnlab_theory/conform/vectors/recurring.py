@@ -23,16 +23,23 @@ from attnlab_theory.conform.vectors.saying import Unsayable
 SCALES = ("scale", "sm_scale", "softmax_scale", "scaling")
 
 
-def _trial(v: tuple[float, ...], *, query: float = 1.0, **more: np.ndarray | float) -> Question:
-    """A question whose keys and queries all are the first unit vector, with values that fill their rows."""
+APART = (0, 7)
+"""Keys of which no rule lets the second take away what the first has written."""
+
+
+def _trial(
+    v: tuple[float, ...], *, keys: tuple[int, ...] = (0, 0), query: float = 1.0, **more: np.ndarray | float
+) -> Question:
+    """A question whose queries are the first unit vector, and keys unit vectors; values fill their rows."""
     unit = np.zeros((1, 1, len(v), WIDTH), np.float32)
     unit[..., 0] = 1
+    k = np.zeros_like(unit) + np.eye(WIDTH, dtype=np.float32)[list(keys[: len(v)])]
     rows = np.zeros_like(unit) + np.array(v, np.float32)[:, None]
     filled = {
         name: np.full((1, 1, len(v), 1), x, np.float32) if isinstance(x, float) else x for name, x in more.items()
     }
     # Where no scale can be handed over, nothing reads this one.
-    asked = Question(unit * np.float32(query), unit, rows, None, None, None, 1.0, rows, rows)
+    asked = Question(unit * np.float32(query), k, rows, None, None, None, 1.0, rows, rows)
     return asked._replace(**filled)
 
 
@@ -97,7 +104,7 @@ class Recurring(Judge):
             return
         neutral = []
         for self.logarithm, x in ((True, -0.5), (False, np.log(0.5))):
-            found, rest = (self._tried(_trial((2.0, 0.0), decay=float(each))) for each in (x, 0.0))
+            found, rest = (self._tried(_trial((2.0, 0.0), keys=APART, decay=float(each))) for each in (x, 0.0))
             if rest is not None and np.allclose(rest[:, 0] / self.scale, 2, rtol=1e-3):
                 neutral.append(self.logarithm)
             if found is not None and np.allclose(found[:, 0] / self.scale, [2, 2 * np.exp(x)], rtol=1e-3):
@@ -110,7 +117,7 @@ class Recurring(Judge):
         if not self.wide:
             numbers = -np.random.default_rng(0).random((1, 1, 2, 1), np.float32)
             one, wide = (
-                self._tried(_trial((2.0, 1.0), decay=x), wide=x.shape[-1] > 1)
+                self._tried(_trial((2.0, 1.0), keys=APART, decay=x), wide=x.shape[-1] > 1)
                 for x in (numbers, np.repeat(numbers, WIDTH, -1))
             )
             self.wide = one is not None and wide is not None and np.allclose(one, wide, rtol=1e-4)
@@ -140,8 +147,8 @@ class Recurring(Judge):
         found = []
         for turned in (False, True):
             self.turned = turned
-            asked = _trial((0.0,), state=matrix)
-            found.append(self._tried(asked._replace(k=0 * asked.k)))
+            asked = _trial((0.0,), keys=(7,), state=matrix)
+            found.append(self._tried(asked))
             if found[-1] is not None and np.allclose(found[-1][0] / self.scale, np.eye(WIDTH)[1], atol=1e-4):
                 return
         self.turned = False

@@ -127,6 +127,11 @@ def one_decay(q, k, v, g):
     return np.stack(out)
 
 
+def gated_delta(q, k, v, g, beta):
+    """A decay and a correction, always."""
+    return recurrence(q, k, v, g, beta)[0]
+
+
 def without_scale(q, k, v, g):
     return recurrence(q, k, v, g, scale=1.0)[0]
 
@@ -181,6 +186,7 @@ def test_what_is_read_out_of_a_vector_gives_its_answer():
         (delta_of_one_head, "recurrence", 1, [ALWAYS_BETA, "it takes no decay"]),
         (factors, "recurrence", 4, ["it takes no beta"]),
         (one_decay, "recurrence", 3, ["it takes no beta", "its decay is one for all channels"]),
+        (gated_delta, "recurrence", 6, [ALWAYS_BETA, "it takes no scale", "it takes no state"]),
         (without_scale, "recurrence", 0, ["it takes no beta", "it takes no scale"]),
         (normalised, "recurrence", 0, ["its output is no multiple of the query: ONNX normalises nothing"]),
         (own_decay, "recurrence", 2, ["it takes no beta", NO_FACTOR]),
