@@ -40,7 +40,7 @@ KINDS: Mapping[str, Kind] = {
         promise="token ids to logits, and no logit depends on what comes after it",
         suite="sequences.model:ModelSuite",
     ),
-    "onnx": Kind(promise="the answers of ONNX's own test vectors of attention", suite="vectors.suite:OnnxSuite"),
+    "onnx": Kind(promise="the answers of ONNX's own test vectors", suite="vectors.suite:OnnxSuite"),
     "linear": Kind(
         promise="features of q times sums over keys, by a stated feature map", suite="linear.suite:LinearSuite"
     ),

@@ -1,218 +1,100 @@
-"""The suite of ONNX's vectors: a row for each. What a target has no argument for cannot fail."""
+"""The suite of ONNX's vectors: a row for each of an operator. What a target has no argument for cannot fail."""
 
-import dataclasses
-import functools
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, overload
+import collections
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
 
-import numpy as np
-
-from attnlab_theory.conform.attention.asking import ask, call_of
-from attnlab_theory.conform.attention.cases import Case
-from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.guessing import fitted, guessed
-from attnlab_theory.conform.attention.layouts import has_heads
-from attnlab_theory.conform.attention.probe import probed
-from attnlab_theory.conform.attention.reference import attend
-from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser, tolerance
-from attnlab_theory.conform.kinds import KINDS
+from attnlab_theory.conform.linear import forms
+from attnlab_theory.conform.positions.likely import likely
 from attnlab_theory.conform.suite import Row, Suite
-from attnlab_theory.conform.vectors.questions import Question, question
-from attnlab_theory.conform.vectors.reading import vectors
-from attnlab_theory.conform.vectors.saying import Part, Speech, Unsayable
+from attnlab_theory.conform.vectors.attending import Attending
+from attnlab_theory.conform.vectors.judging import Judge
+from attnlab_theory.conform.vectors.reading import Vector, vectors
+from attnlab_theory.conform.vectors.recurring import Recurring
+from attnlab_theory.conform.vectors.saying import Unsayable
+from attnlab_theory.conform.vectors.turning import Turning
 
-OPERATORS = ("Attention", "FlexAttention")
+JUDGES: Mapping[str, type[Judge]] = {
+    "attention": Attending,
+    "rotary": Turning,
+    "recurrence": Recurring,
+}
+"""Who asks a target, by what it is."""
 
-
-@functools.cache
-def asked() -> dict[str, Question | None]:
-    """What the vectors ask, by their names; None where no attention gives it."""
-    return {each.name: question(each) for each in vectors() if each.operator in OPERATORS}
+LASTING = ("state", "initial_state", "recurrent_state", "h0", "s0", "past_state")
+"""What the state of a recurrence is called, where attention calls nothing so."""
 
 
 class Names(Sequence[str]):
     """The names of the vectors, which nobody knows before onnx is imported."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(asked())
+        return (each.name for each in vectors())
 
     def __len__(self) -> int:
-        return len(asked())
+        return len(vectors())
 
     @overload
     def __getitem__(self, at: int) -> str: ...
     @overload
     def __getitem__(self, at: slice) -> Sequence[str]: ...
     def __getitem__(self, at: int | slice) -> str | Sequence[str]:
-        return [*asked()][at]
-
-
-class Found(NamedTuple):
-    """An answer beside that of a vector."""
-
-    ratio: float
-    """The largest error per tolerance, rows that see nothing aside."""
-    theirs: float
-    """The same by ONNX's own tolerance, those rows included."""
-    blind: str
-    """What became of rows that see nothing: empty if they are zeros, as ONNX has them, or there are none."""
-    trouble: str
-    """What went wrong; then there is nothing else."""
-    said: str
-    """The largest error in words."""
-    loose: bool
-    """Whether any mean of the values would pass."""
-    narrow: float
-    """The ratio if the target may compute in float32."""
-    last: Part
-    """The last call."""
+        return [*self][at]
 
 
 class OnnxSuite(Suite):
-    """A function of queries, keys and values, and the answers that ONNX expects."""
+    """Attention, a rotation or a recurrence, and the answers that ONNX expects of it."""
 
     IDENTITIES = Names()
-    CONVENTIONS = tuple(Conventions.__dataclass_fields__)
+    CONVENTIONS = ("operator", *dict.fromkeys(name for judge in JUDGES.values() for name in judge.CONVENTIONS))
 
     def open(self) -> None:
-        """Guess the conventions: plainly, then those of its flag, its window and its shared keys."""
-        asked()
-        profile = guessed(self.caller, KINDS["softmax"], self.declared)
-        way, self.profile = profile.way, list(profile.lines)
-        if "mask" in way.names and not way.mask and self.declared.get("mask") != "none":
-            # A mask that nobody can read is taken at its word.
-            way = dataclasses.replace(way, mask="bool-keep")
-            self.profile.append((way.names["mask"], "True keeps (to ONNX; a trial call shows otherwise)"))
-        if "causal" in way.names:
-            way = self._also(way, "causal", lambda of: {"causal": of.causal, "alignment": of.alignment})
-        if "window" in way.names:
-            way = self._also(way, "sliding-window", lambda of: {"window": of.window, "alignment": of.alignment})
-        self.speech = Speech(way, has_heads(way.layout) and self._shares(way), self._adds(way))
-        if way.mask and way.mask != "additive":
-            self.profile.append(("numbers in place of a mask", "are added" if self.speech.adds else "not taken"))
-        if has_heads(way.layout):
-            shares = "handed over" if self.speech.shares else "repeated for every head"
-            self.profile.append(("keys that heads share", shares))
-
-    def _also(self, way: Conventions, kind: str, parts: Callable[[Conventions], dict[str, object]]) -> Conventions:
-        """What a guess of another kind adds to a profile."""
-        try:
-            other = guessed(self.caller, KINDS[kind], {**self.declared, "layout": way.layout})
-        except ValueError:
-            return way
-        self.profile += [line for line in other.lines if line[0] not in dict(self.profile)]
-        return dataclasses.replace(way, **parts(other.way))
-
-    def _shares(self, way: Conventions) -> bool:
-        case = fitted(Case(heads=4), KINDS["grouped-query"], way)
-        seen = probed(self.caller, way, case)
-        self.calls += 1
-        first = np.arange(case.batch)[:, None] * case.groups
-        return not seen.trouble and np.array_equal(seen.owners, first + np.arange(4) // 2)
-
-    def _adds(self, way: Conventions) -> bool:
-        """Whether numbers that are handed over as a mask are added to the scores."""
-        if "mask" not in way.names:
-            return False
-        keep = np.eye(6, dtype=bool) | (np.arange(6) > 3)
-        case = fitted(Case(queries=6, keys=6), KINDS["softmax"], way)
-        seen = probed(self.caller, dataclasses.replace(way, mask="additive"), case, keep)
-        self.calls += 1
-        return seen.equals(way.visible(case, keep))
-
-    def answer(self, vector: Question, *, flags: bool = True) -> Found:
-        """Ask one vector.
-
-        Raises:
-            Unsayable: if the target has no argument for something.
-        """
-        way = self.speech.way
-        speech = self.speech if flags else dataclasses.replace(self.speech, way=_without_flags(way))
-        parts = speech.parts(vector)
-        output, kind = np.full(vector.output.shape, np.nan), vector.kind
-        for part in parts:
-            self.calls += 1
-            came = ask(self.caller, speech.way, part.case, part.given)
-            if came.trouble:
-                used = part.case.causal or part.case.window is not None
-                if flags and used and (part.given.mask is not None or part.given.bias is not None):
-                    # Some take a flag or a mask, and not both.
-                    return self.answer(vector, flags=False)
-                return Found(np.inf, np.inf, "", came.trouble, "", False, np.inf, part)
-            kind = came.kind
-            output[part.members, part.heads] = came.output
-        return self._compared(vector, output, kind, parts[-1])
-
-    def _compared(self, vector: Question, output: np.ndarray, kind: str, last: Part) -> Found:
-        """Either side errs by its rounding."""
-        problem = vector.problem()
-        exact = attend(problem)
-        narrow = coarser(vector.kind, kind) if kind in HALF_EPS else vector.kind
-        mine, theirs = tolerance(problem, exact, narrow, self.accumulate), tolerance(problem, exact, vector.kind)
-        most = mine.output + theirs.output
-        sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), output.shape)
-        with np.errstate(invalid="ignore"):
-            off = np.where(np.isfinite(output), np.abs(output - vector.output), np.inf)
-        ratio = np.where(sees, off / most, 0.0)
-        place = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
-        own = off / (vector.atol + vector.rtol * np.abs(vector.output))
-        blind = ""
-        if not sees.all() and np.any(output[~sees] != 0):
-            blind = f"{output[~sees][0]:.3g}" if np.isfinite(output[~sees]).all() else "no number"
-        said = f"{output[place]:.7g} where {vector.output[place]:.7g} is right, at [b h t e] = {[*map(int, place)]}"
-        wide = tolerance(problem, exact, coarser(narrow, "float32")).output + theirs.output
-        loose = bool((mine.loose | ~sees).all() and sees.any())
-        return Found(
-            float(ratio.max()),
-            float(own.max()),
-            blind,
-            "",
-            said,
-            loose,
-            float((np.where(sees, off, 0.0) / wide).max()),
-            last,
-        )
+        """See what the target is, and how it is called."""
+        self._vectors: dict[str, Vector] = {each.name: each for each in vectors()}
+        declared = dict(self.declared)
+        what = declared.pop("operator", None)
+        mark = " (guessed)" if what is None else " (declared)"
+        what = operator_of(self.caller.about()) if what is None else what
+        if what not in JUDGES:
+            raise ValueError(f"an operator is {', '.join(JUDGES)}, not {what!r:.40}")
+        judge = JUDGES[what]
+        if strange := sorted(declared.keys() - {*judge.CONVENTIONS}):
+            raise ValueError(f"{strange[0]} says nothing of {self.caller.name}, which is taken for {what}")
+        self.judge = judge(self.caller, declared, self.accumulate)
+        counts = collections.Counter(each.operator for each in self._vectors.values())
+        asked = ", ".join(f"{name} ({counts[name]})" for name in judge.OPERATORS)
+        self.profile = [("taken for", f"{what}{mark}: asked {asked}"), *self.judge.profile]
+        rest = [f"{name} ({count})" for name, count in counts.items() if name not in judge.OPERATORS]
+        self._left = f"not asked, for it is taken for {what}: the vectors of {', '.join(rest)}"
+        self.calls = self.judge.calls
 
     def row(self, name: str) -> Row | None:
-        """Try one vector."""
-        vector = asked()[name]
-        if vector is None:
-            return self._unjudged(name, "weights are changed after the softmax")
+        """Try one vector; None of another operator."""
+        vector = self._vectors[name]
+        if vector.operator not in self.judge.OPERATORS:
+            return None
+        self.judge.trouble = ""
         try:
-            found = self.answer(vector)
+            row = self.judge.judged(vector)
         except Unsayable as error:
-            return self._unjudged(name, str(error))
-        self.note(found.trouble)
-        verdict, line = self._verdict(vector, found)
-        ratio = 0.0 if found.trouble else found.ratio
-        return Row(name=name, verdict=verdict, line=line, tried=1, ratio=ratio)
+            row = Row(name=name, verdict="not judged", line=f"cannot be said: {error}", tried=0)
+        self.note(self.judge.trouble)
+        self.calls, self.largest = self.judge.calls, self.judge.largest
+        return row
 
-    def _unjudged(self, name: str, why: str) -> Row:
-        return Row(name=name, verdict="not judged", line=f"cannot be said: {why}", tried=0)
-
-    def _verdict(self, vector: Question, found: Found) -> tuple[str, str]:
-        call = call_of(self.speech.way, found.last.case, found.last.given)
-        blind = not vector.visible.any(-1).all()
-        if found.trouble:
-            if vector.kind not in ("float32", "float64"):
-                return "convention", f"refused: {found.trouble}"
-            if blind:
-                return "convention", f"a row that sees nothing is refused: {found.trouble}"
-            return "fails", f"{found.trouble}; the call: {call}"
-        own = f"{found.theirs:.2g} of ONNX's"
-        if found.ratio > 1:
-            if vector.kind == "float64" and found.narrow <= 1:
-                return "convention", f"computed in float32: {found.ratio:,.2g} tolerances of float64"
-            return "fails", f"{found.said}, {found.ratio:,.3g} tolerances off, {own}; the call: {call}"
-        if found.blind:
-            return "convention", f"a row that sees nothing is {found.blind}, and zero to ONNX"
-        if found.loose:
-            return "not judged", "the tolerance exceeds the range of the values"
-        self.largest = max(self.largest, found.ratio)
-        return "holds", f"error {found.ratio:.2g} of its tolerance, {own}"
+    def notes(self) -> list[str]:
+        """Which vectors are not asked."""
+        return [self._left]
 
 
-def _without_flags(way: Conventions) -> Conventions:
-    """The way of a target whose flags are left alone."""
-    causal = "never" if way.causal == "asked" else way.causal
-    return dataclasses.replace(way, causal=causal, window="")
+def operator_of(about: Mapping[str, Any]) -> str:
+    """What a target seems to be, by the names of its parameters: a key of `JUDGES`.
+
+    Args:
+        about: what `Caller.about` says.
+    """
+    if likely(dict(about)) == "rotary":
+        return "rotary"
+    names = {each[0].lower() for each in (about["parameters"] or ())[3:]}
+    told = {*LASTING, *(name for role in forms.EXTRA for name in forms.ROLES[role])}
+    return "recurrence" if names & told else "attention"

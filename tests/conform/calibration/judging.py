@@ -5,8 +5,8 @@ from typing import Any
 
 from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.vectors.attending import Attending, asked
 from attnlab_theory.conform.vectors.saying import Unsayable
-from attnlab_theory.conform.vectors.suite import OnnxSuite, asked
 
 
 def by_suite(
@@ -43,7 +43,7 @@ def by_vectors(target: Any, declared: Mapping[str, Any]) -> str:
     """
     questions = asked()
     try:
-        suite = OnnxSuite(Direct(target), "onnx", declared)
+        suite = Attending(Direct(target), declared)
     except ValueError:
         return "a trial call"
     for name, question in questions.items():

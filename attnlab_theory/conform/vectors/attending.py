@@ -1,0 +1,195 @@
+"""ONNX's vectors of attention, asked of a function of queries, keys and values by its own arguments."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.attention.asking import ask, call_of
+from attnlab_theory.conform.attention.cases import Case
+from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.guessing import fitted, guessed
+from attnlab_theory.conform.attention.layouts import has_heads
+from attnlab_theory.conform.attention.probe import probed
+from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser, tolerance
+from attnlab_theory.conform.kinds import KINDS
+from attnlab_theory.conform.suite import Row
+from attnlab_theory.conform.vectors.judging import Judge
+from attnlab_theory.conform.vectors.questions import Question, question
+from attnlab_theory.conform.vectors.reading import Vector, vectors
+from attnlab_theory.conform.vectors.saying import Part, Speech, Unsayable
+
+OPERATORS = ("Attention", "FlexAttention")
+
+
+@functools.cache
+def asked() -> dict[str, Question | None]:
+    """What the vectors ask, by their names; None where no attention gives it."""
+    return {each.name: question(each) for each in vectors() if each.operator in OPERATORS}
+
+
+class Found(NamedTuple):
+    """An answer beside that of a vector."""
+
+    ratio: float
+    """The largest error per tolerance, rows that see nothing aside."""
+    theirs: float
+    """The same by ONNX's own tolerance, those rows included."""
+    blind: str
+    """What became of rows that see nothing: empty if they are zeros, as ONNX has them, or there are none."""
+    trouble: str
+    """What went wrong; then there is nothing else."""
+    said: str
+    """The largest error in words."""
+    loose: bool
+    """Whether any mean of the values would pass."""
+    narrow: float
+    """The ratio if the target may compute in float32."""
+    last: Part
+    """The last call."""
+
+
+class Attending(Judge):
+    """A function of queries, keys and values, and the answers that ONNX expects."""
+
+    OPERATORS = OPERATORS
+    CONVENTIONS = tuple(Conventions.__dataclass_fields__)
+
+    def open(self) -> None:
+        """Guess the conventions: plainly, then those of its flag, its window and its shared keys."""
+        profile = guessed(self.caller, KINDS["softmax"], self.declared)
+        way, self.profile = profile.way, list(profile.lines)
+        if "mask" in way.names and not way.mask and self.declared.get("mask") != "none":
+            # A mask that nobody can read is taken at its word.
+            way = dataclasses.replace(way, mask="bool-keep")
+            self.profile.append((way.names["mask"], "True keeps (to ONNX; a trial call shows otherwise)"))
+        if "causal" in way.names:
+            way = self._also(way, "causal", lambda of: {"causal": of.causal, "alignment": of.alignment})
+        if "window" in way.names:
+            way = self._also(way, "sliding-window", lambda of: {"window": of.window, "alignment": of.alignment})
+        self.speech = Speech(way, has_heads(way.layout) and self._shares(way), self._adds(way))
+        if way.mask and way.mask != "additive":
+            self.profile.append(("numbers in place of a mask", "are added" if self.speech.adds else "not taken"))
+        if has_heads(way.layout):
+            shares = "handed over" if self.speech.shares else "repeated for every head"
+            self.profile.append(("keys that heads share", shares))
+
+    def _also(self, way: Conventions, kind: str, parts: Callable[[Conventions], dict[str, object]]) -> Conventions:
+        """What a guess of another kind adds to a profile."""
+        try:
+            other = guessed(self.caller, KINDS[kind], {**self.declared, "layout": way.layout})
+        except ValueError:
+            return way
+        self.profile += [line for line in other.lines if line[0] not in dict(self.profile)]
+        return dataclasses.replace(way, **parts(other.way))
+
+    def _shares(self, way: Conventions) -> bool:
+        case = fitted(Case(heads=4), KINDS["grouped-query"], way)
+        seen = probed(self.caller, way, case)
+        self.calls += 1
+        first = np.arange(case.batch)[:, None] * case.groups
+        return not seen.trouble and np.array_equal(seen.owners, first + np.arange(4) // 2)
+
+    def _adds(self, way: Conventions) -> bool:
+        """Whether numbers that are handed over as a mask are added to the scores."""
+        if "mask" not in way.names:
+            return False
+        keep = np.eye(6, dtype=bool) | (np.arange(6) > 3)
+        case = fitted(Case(queries=6, keys=6), KINDS["softmax"], way)
+        seen = probed(self.caller, dataclasses.replace(way, mask="additive"), case, keep)
+        self.calls += 1
+        return seen.equals(way.visible(case, keep))
+
+    def answer(self, vector: Question, *, flags: bool = True) -> Found:
+        """Ask one vector.
+
+        Raises:
+            Unsayable: if the target has no argument for something.
+        """
+        way = self.speech.way
+        speech = self.speech if flags else dataclasses.replace(self.speech, way=_without_flags(way))
+        parts = speech.parts(vector)
+        output, kind = np.full(vector.output.shape, np.nan), vector.kind
+        for part in parts:
+            self.calls += 1
+            came = ask(self.caller, speech.way, part.case, part.given)
+            if came.trouble:
+                used = part.case.causal or part.case.window is not None
+                if flags and used and (part.given.mask is not None or part.given.bias is not None):
+                    # Some take a flag or a mask, and not both.
+                    return self.answer(vector, flags=False)
+                return Found(np.inf, np.inf, "", came.trouble, "", False, np.inf, part)
+            kind = came.kind
+            output[part.members, part.heads] = came.output
+        return self._compared(vector, output, kind, parts[-1])
+
+    def _compared(self, vector: Question, output: np.ndarray, kind: str, last: Part) -> Found:
+        """Either side errs by its rounding."""
+        problem = vector.problem()
+        exact = attend(problem)
+        narrow = coarser(vector.kind, kind) if kind in HALF_EPS else vector.kind
+        mine, theirs = tolerance(problem, exact, narrow, self.accumulate), tolerance(problem, exact, vector.kind)
+        most = mine.output + theirs.output
+        sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), output.shape)
+        with np.errstate(invalid="ignore"):
+            off = np.where(np.isfinite(output), np.abs(output - vector.output), np.inf)
+        ratio = np.where(sees, off / most, 0.0)
+        place = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+        own = off / (vector.atol + vector.rtol * np.abs(vector.output))
+        blind = ""
+        if not sees.all() and np.any(output[~sees] != 0):
+            blind = f"{output[~sees][0]:.3g}" if np.isfinite(output[~sees]).all() else "no number"
+        said = f"{output[place]:.7g} where {vector.output[place]:.7g} is right, at [b h t e] = {[*map(int, place)]}"
+        wide = tolerance(problem, exact, coarser(narrow, "float32")).output + theirs.output
+        loose = bool((mine.loose | ~sees).all() and sees.any())
+        return Found(
+            float(ratio.max()),
+            float(own.max()),
+            blind,
+            "",
+            said,
+            loose,
+            float((np.where(sees, off, 0.0) / wide).max()),
+            last,
+        )
+
+    def judged(self, vector: Vector) -> Row:
+        """Try one vector."""
+        asks = asked()[vector.name]
+        if asks is None:
+            raise Unsayable("weights are changed after the softmax")
+        found = self.answer(asks)
+        self.trouble = found.trouble
+        verdict, line = self._verdict(asks, found)
+        ratio = 0.0 if found.trouble else found.ratio
+        return Row(name=vector.name, verdict=verdict, line=line, tried=1, ratio=ratio)
+
+    def _verdict(self, vector: Question, found: Found) -> tuple[str, str]:
+        call = call_of(self.speech.way, found.last.case, found.last.given)
+        blind = not vector.visible.any(-1).all()
+        if found.trouble:
+            if vector.kind not in ("float32", "float64"):
+                return "convention", f"refused: {found.trouble}"
+            if blind:
+                return "convention", f"a row that sees nothing is refused: {found.trouble}"
+            return "fails", f"{found.trouble}; the call: {call}"
+        own = f"{found.theirs:.2g} of ONNX's"
+        if found.ratio > 1:
+            if vector.kind == "float64" and found.narrow <= 1:
+                return "convention", f"computed in float32: {found.ratio:,.2g} tolerances of float64"
+            return "fails", f"{found.said}, {found.ratio:,.3g} tolerances off, {own}; the call: {call}"
+        if found.blind:
+            return "convention", f"a row that sees nothing is {found.blind}, and zero to ONNX"
+        if found.loose:
+            return "not judged", "the tolerance exceeds the range of the values"
+        self.largest = max(self.largest, found.ratio)
+        return "holds", f"error {found.ratio:.2g} of its tolerance, {own}"
+
+
+def _without_flags(way: Conventions) -> Conventions:
+    """The way of a target whose flags are left alone."""
+    causal = "never" if way.causal == "asked" else way.causal
+    return dataclasses.replace(way, causal=causal, window="")

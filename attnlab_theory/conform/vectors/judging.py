@@ -1,0 +1,99 @@
+"""What judges of the vectors of some operators have in common."""
+
+import abc
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser
+from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.suite import Row
+from attnlab_theory.conform.vectors.reading import Vector
+
+
+class Judge(abc.ABC):
+    """A target, asked what the vectors of some operators ask.
+
+    Args:
+        caller: of the target.
+        declared: conventions that are known, by their names in `CONVENTIONS`.
+        accumulate: the type of its sums.
+
+    Raises:
+        ValueError: if the target can be called in no way.
+    """
+
+    OPERATORS: ClassVar[Sequence[str]]
+    """Those of ONNX whose vectors it asks."""
+    CONVENTIONS: ClassVar[Collection[str]]
+    """What a user may declare."""
+
+    def __init__(self, caller: Caller, declared: Mapping[str, Any], accumulate: str | None = None) -> None:
+        self.caller, self.declared, self.accumulate = caller, declared, accumulate
+        self.profile: list[tuple[str, str]] = []
+        self.calls = 0
+        self.largest = 0.0
+        self.trouble = ""
+        """What went wrong in the last call, in one line."""
+        self.open()
+
+    @abc.abstractmethod
+    def open(self) -> None:
+        """Find out how the target wants to be called, and fill the profile."""
+
+    @abc.abstractmethod
+    def judged(self, vector: Vector) -> Row:
+        """Ask one vector.
+
+        Raises:
+            Unsayable: if the target has no argument for something.
+        """
+
+    def refused(self, vector: Vector, kind: str, trouble: str, call: str) -> Row:
+        """A row of a call that gave nothing: half precision may be refused."""
+        self.trouble = trouble
+        if kind not in ("float32", "float64"):
+            return Row(name=vector.name, verdict="convention", line=f"refused: {trouble}", tried=1)
+        return Row(name=vector.name, verdict="fails", line=f"{trouble}; the call: {call}", tried=1, ratio=np.inf)
+
+    def compared(self, vector: Vector, outputs: Sequence["Compared"], call: str) -> Row:
+        """A row of answers beside those of a vector."""
+        worst = max(outputs, key=lambda each: each.ratio)
+        own = f"{max(each.theirs for each in outputs):.2g} of ONNX's"
+        if worst.ratio > 1:
+            line = f"{worst.said}, {worst.ratio:,.3g} tolerances off, {own}; the call: {call}"
+            return Row(name=vector.name, verdict="fails", line=line, tried=1, ratio=worst.ratio)
+        if all(each.loose for each in outputs):
+            line = "the tolerance exceeds the range of the values"
+            return Row(name=vector.name, verdict="not judged", line=line, tried=1)
+        self.largest = max(self.largest, worst.ratio)
+        line = f"error {worst.ratio:.2g} of its tolerance, {own}"
+        return Row(name=vector.name, verdict="holds", line=line, tried=1, ratio=worst.ratio)
+
+
+class Compared:
+    """An array beside that of a vector.
+
+    Args:
+        what: the array, in a word.
+        found: what the target gave, [b h ...].
+        right: what ONNX gives.
+        most: the largest error of a right answer, theirs included.
+        vector: for ONNX's own tolerance.
+    """
+
+    def __init__(self, what: str, found: np.ndarray, right: np.ndarray, most: np.ndarray, vector: Vector) -> None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            off = np.where(np.isfinite(found), np.abs(found - right), np.inf)
+            ratios = off / most
+        place = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
+        self.ratio = float(ratios[place])
+        self.theirs = float((off / (vector.atol + vector.rtol * np.abs(right))).max())
+        self.said = f"{what} {found[place]:.7g} where {right[place]:.7g} is right, at {[*map(int, place)]}"
+        self.loose = bool((most >= np.ptp(right)).all())
+
+
+def rounds(given: str, answered: str) -> str:
+    """The type of the two that rounds more; an answer of another type counts as what was given."""
+    return coarser(given, answered) if answered in HALF_EPS else given
