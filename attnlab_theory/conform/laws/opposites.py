@@ -42,7 +42,7 @@ FEW = 40
 """Draws, all of which must lie above the kernel before a floor is told: by chance 2^-40 at most."""
 
 ROUNDING = 1e-3
-"""Of exp(w.x - |x|^2 / 2) with |w.x| < 30, in float32."""
+"""Relative, in float32: an exponent below 30 loses 30 times half an ulp, and a sum adds to that."""
 
 FLOOR = 1e-3
 """What a floor may add to an estimate, and is a convention; as what is added to a normaliser is."""

@@ -108,7 +108,7 @@ def _beside(rows: Rows) -> str:
     asked = [each["right"] for each in rows if each.get("beside")]
     accused = sum(map(bool, asked))
     return (
-        f"Right code was put in the place of {len(asked)} bugs, and called in the same way. Accused: {accused}.\n"
+        f"{len(asked)} bugs have right code beside them, which was called as they are. Accused: {accused}.\n"
         "A dash in the last column: ONNX's vectors of attention cannot be asked of that kind."
     )
 
