@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from attnlab_theory.conform.laws import opposites
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
 from attnlab_theory.conform.laws.kernels import KERNELS, variance
 from attnlab_theory.conform.laws.mapping import COUNT, PLACED, FeatureDraw
@@ -170,6 +171,8 @@ LAWS: Mapping[str, Callable[[Features], Said]] = {
     "rows apart": rows_apart,
     "kernel": kernel,
     "variance": spread,
+    "signs": lambda features: opposites.signs(features.drawing),
+    "small kernels": lambda features: opposites.small(features.drawing),
     "count": counted,
     "independent": independent,
     "long rows": large,

@@ -54,6 +54,8 @@ class LayerSuite(SequenceSuite):
         self.layout, self.width = "btd", 0
         self._trial()
         self._axes()
+        # Before any short input: a layer may answer otherwise ever after.
+        self.early = self.ask(self.sample(), plain=self.plain)
         self.moved = 0.0
         self.causal = bool(self.declared.get("hides_future"))
         hidden = self.causal or all(self.leak(n, "float32") is None for n in GUESSED)
@@ -118,6 +120,10 @@ class LayerSuite(SequenceSuite):
             return "refused"
         verdict = self.judged(other, one[:, order], x, "float32")
         return "give the same outputs in that order" if not verdict.fails else "give others: positions matter"
+
+    def sample(self) -> np.ndarray:
+        """Five tokens, as the target takes them: they are asked again and again."""
+        return self.handed(numbers(self.batch(2), 5, self.width, "float32", 6))
 
     def batch(self, wanted: int) -> int:
         """The batch elements of a call: one where there is no axis for them."""

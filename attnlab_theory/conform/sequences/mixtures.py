@@ -137,9 +137,9 @@ def typed(suite: LayerSuite, kind: str) -> Said:
 
 def repeated(suite: LayerSuite) -> Said:
     """The same call gives the same, also after calls of other lengths and types, and after one that is refused."""
-    x = suite.handed(numbers(suite.batch(2), 5, suite.width, "float32", 6))
-    first = suite.ask(x, plain=suite.plain)
+    x, first = suite.sample(), suite.early
     between: list[tuple[str, Callable[[], Any]]] = [
+        ("all other calls", lambda: None),
         ("the same", lambda: None),
         ("9 tokens", lambda: suite.f(numbers(suite.batch(1), 9, suite.width, "float32", 7))),
         ("one token", lambda: suite.f(numbers(suite.batch(3), 1, suite.width, "float32", 7))),

@@ -1,21 +1,18 @@
-"""The bugs of the museum as black boxes: functions of queries, keys and values, each with its arguments."""
-
-from collections.abc import Callable
-from typing import Any, NamedTuple
+"""The bugs of the museum as black boxes: functions of queries, keys and values. Others stand in `others.py`."""
 
 import jax
 import jax.numpy as jnp
 
-from attnlab_theory.attention import attention, attention_weights, causal_mask, multi_head_attention
+from attnlab_theory.attention import (
+    attention,
+    attention_weights,
+    averaged_heads,
+    causal_mask,
+    multi_head_attention,
+)
 from attnlab_theory.museum.bugs import caches, masks, sharing, split_heads, weights
-
-
-class Box(NamedTuple):
-    """A target and what it promises."""
-
-    kind: str
-    target: Callable[..., Any]
-    layout: str = "td"
+from tests.conform.calibration import others
+from tests.conform.calibration.judging import Box
 
 
 def usual(q, scale=None):
@@ -64,6 +61,32 @@ def mixtures(q, k, v, scale=None):
     return attention(q, e @ k, e @ v, visible, scale=usual(q, scale))
 
 
+def all_gradients(q, k, *, scale):
+    """The same normaliser as that of `normaliser_without_gradient`, and its gradient."""
+    powers = jnp.exp(scale * q @ k.T)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def by_weights(weigh):
+    """Weights (q, k, scale=), and what they mix. One more coordinate subtracts the maximum: none overflows."""
+
+    def target(q, k, v):
+        most = jax.lax.stop_gradient((q @ k.T).max(axis=1, keepdims=True))
+        q, k, scale = jnp.append(q, -most, axis=1), jnp.append(k, jnp.ones_like(k[:, :1]), axis=1), usual(q)
+        return weigh(q, k, scale=scale) @ v
+
+    return jax.jit(target)
+
+
+def two_equal_heads(mix):
+    """Two heads that are alike are one head."""
+
+    def target(q, k, v, scale=None):
+        return jax.vmap(lambda row: mix(jnp.stack((row, row)), k, v, scale=usual(q, scale)))(q)
+
+    return target
+
+
 def scaled_bias(q, k, v, mask=None, bias=None):
     if bias is None:
         return attention(q, k, v, mask, scale=usual(q))
@@ -108,8 +131,20 @@ BOXES = {
     "one-side-normalised": Box("softmax", of_scores(sharing.only_keys_normalised)),
     "fused-projection-misread": Box("softmax", of_scores(sharing.columns_in_another_order)),
     "linformer-used-causally": Box("causal", mixtures),
+    "normaliser-without-gradient": Box(
+        "softmax", by_weights(weights.normaliser_without_gradient), right=by_weights(all_gradients)
+    ),
+    "keys-without-gradient": Box(
+        "softmax",
+        jax.jit(unmasked(weights.keys_are_detached(attention))),
+        right=jax.jit(unmasked(attention)),
+    ),
+    "heads-summed": Box(
+        "softmax", two_equal_heads(split_heads.heads_are_summed), right=two_equal_heads(averaged_heads)
+    ),
+    **others.BOXES,
 }
-"""Those that are wrong as functions of queries, keys and values."""
+"""Those that are wrong, each as a target of the kind that it breaks."""
 
 
 CONVENTIONS = {
@@ -123,6 +158,7 @@ CONVENTIONS = {
         "htd",
     ),
     "hidden-nan-spreads": Box("softmax", masked(masks.zero_times_whatever_is_hidden(attention))),
+    **others.CONVENTIONS,
 }
 """Those that a stranger may do on purpose: nobody fails for them, and the profile or a row tells of them."""
 
@@ -130,27 +166,14 @@ TOLD = {
     "mask-of-the-upper-left": ("more keys than queries", "start: query 0 sees key 0 only"),
     "groups-in-another-order": ("head h reads the keys", "h % groups (interleaved)"),
     "hidden-nan-spreads": ("hidden NaN", "nan in a value"),
+    **others.TOLD,
 }
 """The line that tells, and what it says."""
 
 REASONS = {
-    "maximum-over-future-positions": "linear attention: of another kind",
-    "normaliser-without-gradient": "outputs are right; of gradients",
-    "keys-without-gradient": "outputs are right; of gradients",
-    "cache-off-by-one": "a cache: of another kind",
-    "heads-summed": "a mean over heads: no kind promises one",
-    "padding-counts-as-a-head": "a mean over heads: no kind promises one",
-    "rotary-layouts-mixed": "rotary embeddings: of another kind",
-    "rotation-without-its-minus": "rotary embeddings: of another kind",
-    "positions-in-bfloat16": "rotary embeddings: of another kind",
-    "sine-and-cosine-out-of-step": "sinusoidal embeddings: of another kind",
-    "frequencies-by-precedence": "rotary embeddings: of another kind",
-    "bigbird-never-switches-back": "sparse attention: no kind promises it",
-    "features-without-d-to-the-quarter": "random features: of another kind",
-    "eps-inside-the-feature-map": "random features: of another kind",
-    "orthogonal-without-sign-fix": "random features: of another kind",
-    "one-key-for-queries-and-keys": "a claim about draws, no function",
-    "gradient-stops-at-each-state": "a recurrent network, and its gradients",
-    "slope-of-another-activation": "a recurrent network, and its gradients",
+    "padding-counts-as-a-head": "a mean over heads, which no kind promises; where heads are alike it is right",
+    "one-key-for-queries-and-keys": "attention is right; its inputs are drawn by one key",
+    "gradient-stops-at-each-state": "states are right; no kind asks gradients of a recurrence, or one by hand",
+    "slope-of-another-activation": "states are right; no kind asks gradients of a recurrence, or one by hand",
 }
-"""Why the others are no function of queries, keys and values whose outputs are wrong."""
+"""Why the others are no target of a kind whose outputs are wrong."""

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from attnlab_theory.conform.kinds import KINDS
 from tests.conform.calibration import PAGE, RECORD
 
 Rows = list[dict[str, Any]]
@@ -43,6 +44,8 @@ LISTS = """
 
 ## Bugs of the museum
 
+{right}
+
 {museum}
 
 ## Mutants that do not count, or are not found
@@ -61,7 +64,8 @@ def text(record: dict[str, Rows]) -> str:
     planted, museum, mutants, right = (record.get(name, []) for name in ("planted", "museum", "mutants", "right"))
     rows = [
         _rate("planted", planted),
-        _rate("museum", [each for each in museum if not each["why"]]),
+        _rate("museum, of attention", [each for each in museum if not each["why"] and _of_attention(each)]),
+        _rate("museum, others", [each for each in museum if not each["why"] and not _of_attention(each)]),
         _rate("mutants", [each for each in mutants if not each["why"]]),
     ]
     found = HEAD.format(record=RECORD)
@@ -79,17 +83,34 @@ def text(record: dict[str, Rows]) -> str:
         museum=_table(
             ("bug", "kind", "found by", "by ONNX's vectors"),
             [
-                (each["bug"], each["kind"] or "-", each["by"] or each["why"] or "nothing", _code(each["onnx"]))
+                (each["bug"], each["kind"] or "-", each["by"] or each["why"] or "nothing", _theirs(each))
                 for each in museum
             ],
         ),
+        right=_beside(museum),
         rest=_rest([each for each in mutants if not each["by"]]),
     )
 
 
+def _of_attention(bug: dict[str, Any]) -> bool:
+    """Whether a vector of ONNX can be asked of a bug's kind: that is of attention."""
+    return KINDS[bug["kind"]].suite == KINDS["softmax"].suite
+
+
 def _rate(name: str, rows: Rows) -> tuple[str, ...]:
     ours, theirs = (sum(bool(each[who]) for each in rows) for who in ("by", "onnx"))
-    return name, str(len(rows)), str(ours), str(theirs)
+    asked = all(_of_attention(each) for each in rows if "kind" in each)
+    return name, str(len(rows)), str(ours), str(theirs) if asked else "-"
+
+
+def _beside(rows: Rows) -> str:
+    """What became of right code in the place of a bug."""
+    asked = [each["right"] for each in rows if each.get("beside")]
+    accused = sum(map(bool, asked))
+    return (
+        f"{len(asked)} bugs have right code beside them, which was called as they are. Accused: {accused}.\n"
+        "A dash in the last column: ONNX's vectors of attention cannot be asked of that kind."
+    )
 
 
 def _right(rows: Rows) -> str:
@@ -113,6 +134,10 @@ def _rest(rows: Rows) -> str:
         ("file", "function", "changes", "why"),
         [(f"`{file}`", f"`{name}`", str(count), why or alone) for (file, name, why), count in counts.items()],
     )
+
+
+def _theirs(bug: dict[str, Any]) -> str:
+    return _code(bug["onnx"]) if bug["kind"] and _of_attention(bug) else "-"
 
 
 def _code(name: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.suite import suite_class
 from attnlab_theory.museum.bugs import BUGS
 from tests.conform import wrong
 from tests.conform.calibration import alarms, judging, museum, mutants
@@ -50,20 +51,21 @@ def of_museum(say: Say = print, names: Sequence[str] = ()) -> list[dict[str, Any
         if names and bug.name not in names:
             continue
         one: dict[str, Any] = {"bug": bug.name, "kind": "", "by": "", "line": "", "onnx": "", "why": ""}
+        one |= {"beside": False, "right": ""}
         box = museum.BOXES.get(bug.name) or museum.CONVENTIONS.get(bug.name)
         if box is None:
             one["why"] = museum.REASONS[bug.name]
         else:
-            declared = {**JAX, "layout": box.layout}
-            one["kind"] = box.kind
-            # What hides the future by itself has no flag, and is asked those vectors that want that.
-            always = {"causal": "always", "alignment": "end"} if box.kind == "causal" else {}
-            one["onnx"] = judging.by_vectors(box.target, {**declared, **always})
+            one["kind"], one["beside"], one["right"] = box.kind, box.right is not None, box.accused()
+            if suite_class(box.kind) is AttentionSuite:
+                # What hides the future by itself has no flag, and is asked those vectors that want that.
+                always = {"causal": "always", "alignment": "end"} if box.kind == "causal" else {}
+                one["onnx"] = judging.by_vectors(box.target, {**box.known, **always})
             if bug.name in museum.BOXES:
-                one["by"], one["line"] = judging.by_suite(box.target, box.kind, declared)
+                one["by"], one["line"] = box.found()
             else:
                 line, said = museum.TOLD[bug.name]
-                heard = judging.told(box.target, box.kind, declared, line)
+                heard = judging.told(box.target, box.kind, box.known, line)
                 assert said in heard, heard
                 one["why"] = f"a convention, which is told: {line}: {heard}"
         found.append(one)

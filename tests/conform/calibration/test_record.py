@@ -7,7 +7,7 @@ import pytest
 
 from attnlab_theory.museum.bugs import BUGS
 from tests.conform import wrong
-from tests.conform.calibration import PAGE, RECORD, museum, page
+from tests.conform.calibration import PAGE, RECORD, museum, others, page
 
 ROOT = Path(__file__).parents[3]
 FOUND = json.loads((ROOT / RECORD).read_text("utf-8"))
@@ -30,7 +30,25 @@ def test_every_bug_of_the_museum_is_found_or_has_a_reason():
     assert [each["bug"] for each in FOUND["museum"]] == [bug.name for bug in BUGS]
     for each in FOUND["museum"]:
         assert bool(each["by"]) != bool(each["why"]), each["bug"]
+        assert each["by"] != "a trial call", each["bug"]
+    assert [each["right"] for each in FOUND["museum"] if each["right"]] == []
     assert {bug.name for bug in BUGS} == {*museum.BOXES, *museum.CONVENTIONS, *museum.REASONS}
+
+
+def test_a_box_of_another_kind_has_right_code_beside_it():
+    beside = {each["bug"] for each in FOUND["museum"] if each["beside"]}
+    assert beside == {name for name, box in {**museum.BOXES, **museum.CONVENTIONS}.items() if box.right is not None}
+    assert beside >= {*others.BOXES, *others.CONVENTIONS}
+
+
+@pytest.mark.parametrize(
+    ("name", "found_by"),
+    [("rotation-without-its-minus", "rotation"), ("maximum-over-future-positions", "causality")],
+)
+def test_a_bug_of_another_kind_fails_and_right_code_in_its_place_holds(name, found_by):
+    box = museum.BOXES[name]
+    assert box.accused() == ""
+    assert box.found()[0] == found_by
 
 
 def test_every_mutant_is_found_or_has_a_reason():
@@ -66,7 +84,7 @@ def test_a_small_calibration_of_wrong_code():
     assert judging.by_vectors(run.with_everything(""), {}) == ""
     planted = run.planted(quiet, ("1e-3 in the normaliser", "wrong scale"))
     assert [(bool(each["by"]), bool(each["onnx"])) for each in planted] == [(True, False), (True, True)]
-    bugs = run.of_museum(quiet, ("mask-off-by-one", "mask-of-the-upper-left", "heads-summed"))
+    bugs = run.of_museum(quiet, ("mask-off-by-one", "mask-of-the-upper-left", "padding-counts-as-a-head"))
     assert [bool(each["by"]) for each in bugs] == [True, False, False]
     assert "query 0 sees key 0 only" in bugs[1]["why"]
     changes = [each for each in mutants.changes() if mutants.function(each) == "causal_mask"]

@@ -44,8 +44,29 @@ def test_right_features_are_not_accused_over_twenty_other_streams(stream):
         return code.positive(x, 10**6 * (stream + 1) + seed, 16)
 
     suite = FeatureSuite(Direct(target), "random-features")
-    rows = suite.rows(("kernel", "variance", "independent"))
+    rows = suite.rows(("kernel", "variance", "signs", "small kernels", "independent"))
     assert [row.line for row in rows if row.verdict == "fails"] == []
+
+
+@pytest.mark.parametrize(("unsigned", "verdict"), [(True, "fails"), (False, "holds")])
+def test_few_orthogonal_projections_without_their_signs_fail_on_the_axes(unsigned, verdict):
+    def target(x, seed=0):
+        return code.orthogonal(x, seed, 4, unsigned=unsigned)
+
+    assert FeatureSuite(Direct(target), "random-features").row("signs").verdict == verdict
+
+
+@pytest.mark.parametrize(("floor", "verdict"), [(0.0, "holds"), (1e-4, "convention"), (0.01, "fails")])
+def test_a_floor_of_features_is_told_and_fails_if_it_is_high(floor, verdict):
+    def target(x, seed=0):
+        return code.positive(x, seed) + np.float32(floor / 8)
+
+    assert FeatureSuite(Direct(target), "random-features").row("small kernels").verdict == verdict
+
+
+def test_signs_and_small_kernels_are_not_asked_of_sines():
+    suite = FeatureSuite(Direct(code.pairs), "random-features")
+    assert [suite.row(name) for name in ("signs", "small kernels")] == [None, None]
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,17 @@ def random(x):
     return running_mean(x) * CHANCE.random(x.shape).astype(x.dtype)
 
 
+class ShortOnce:
+    """After one short input it sees everything for good."""
+
+    def __init__(self):
+        self.short = False
+
+    def __call__(self, x):
+        self.short |= x.shape[1] < 3
+        return everywhere(x) if self.short else neighbours(x)
+
+
 RIGHT = {
     "running mean": (running_mean, "hidden"),
     "recurrence": (recurrence, "hidden"),
@@ -230,6 +241,7 @@ BUGS = {
     "wrong in float64": (wrong_in_float64, "float64", {}),
     "drops a rest": (drops_a_rest, "lengths", {}),
     "Shared": (Shared, "two objects", {}),
+    "ShortOnce": (ShortOnce, "same result", {}),
     "random": (random, "same result", {}),
 }
 """What is wrong, the identity that must find it, and what is declared."""

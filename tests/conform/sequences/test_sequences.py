@@ -137,6 +137,12 @@ class Chance:
         return x * mixing.CHANCE.random(x.shape)
 
 
+def test_a_layer_that_an_earlier_row_has_changed_for_good_fails():
+    suite = MixerSuite(Direct(mixing.ShortOnce), "mixer")
+    assert verdict(suite, "lengths") == "holds"
+    assert verdict(suite, "same result") == "fails"
+
+
 def test_a_module_in_training_mode_gets_the_remedy():
     with pytest.raises(ValueError, match=r"in training mode, and two equal calls differ: hand over module.eval"):
         MixerSuite(Direct(Chance), "mixer")
