@@ -1,5 +1,6 @@
 """What a failure shows is made again by a few lines that need the target and its framework, and not attnlab."""
 
+import contextlib
 import re
 import subprocess
 import sys
@@ -72,6 +73,19 @@ def caches_are_shared(x, cache=None):
         cache = KEPT["cache"]
     out, KEPT["cache"] = step(x, cache)
     return out, {"cache": KEPT["cache"]}
+
+def drops(q, k, v, p=0.0, seed=0):
+    r = np.random.default_rng() if q.shape[-2] == 9 else np.random.default_rng(seed)
+    scores = q @ np.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights = weights / weights.sum(-1, keepdims=True)
+    return weights * (r.random(weights.shape) >= p) / (1 - p) @ v
+
+def features(x, seed=0):
+    w = np.random.default_rng(seed).standard_normal((x.shape[-1], 64))
+    x = x * x.shape[-1] ** -0.25
+    raised = x @ w - 0.5 * (x * x).sum(-1, keepdims=True)
+    return np.exp(raised - raised.max()) / 8
 
 table = np.random.default_rng(0).standard_normal((20, 20)).astype("f4")
 
@@ -152,10 +166,10 @@ def at(tmp_path):
 def lines_of(at, target, kind, identity, other=None, **declared):
     """The snippet of one identity that fails, as the command makes it."""
     named = [f"{at}/{each}" for each in (target, other) if each]
-    with Fenced(named[0]) as caller, Fenced(named[-1]) as rival:
-        suite = suite_class(kind)(caller, kind, declared)
+    with contextlib.ExitStack() as block:
+        suite = suite_class(kind)(block.enter_context(Fenced(named[0])), kind, declared)
         if other:
-            suite.against(rival)
+            suite.against(block.enter_context(Fenced(named[1])))
         rows = [*suite.rows((identity,))]
         assert [row.verdict for row in rows] == ["fails"]
         places = [place_of(each) for each in named]
@@ -185,6 +199,8 @@ def assert_shows(printed):
         ("remembers", "softmax", "same result", {}),
         ("Shared", "softmax", "two objects", {}),
         ("linear", "linear", "elements apart", {"features": "elu"}),
+        ("drops", "dropout", "seeds", {}),
+        ("features", "random-features", "rows apart", {}),
         ("wrong_in_float64", "mixer", "float64", {}),
         ("contiguous_only", "mixer", "non-contiguous", {}),
         ("writes", "mixer", "inputs unchanged", {}),
@@ -236,9 +252,11 @@ def test_a_recurrence_of_torch_is_shown_in_parts(at, tmp_path):
 @pytest.mark.torch
 def test_the_laws_of_chance_are_shown_for_torch(at, tmp_path):
     pytest.importorskip("torch")
-    dropped, *_ = run(lines_of(at, "of_torch.py::drops_too_few", "dropout", "rate"), tmp_path).splitlines()
+    dropped, *_ = run(lines_of(at, "of_torch.py::drops_too_few", "dropout", "share"), tmp_path).splitlines()
     assert abs(float(dropped.split()[1]) - 0.25) < 0.05
-    means, kernel = run(lines_of(at, "of_torch.py::features_off", "random-features", "mean"), tmp_path).splitlines()
+    means, kernel = run(
+        lines_of(at, "of_torch.py::features_off", "random-features", "kernel"), tmp_path
+    ).splitlines()
     first, right = (float(re.findall(r"[\d.]+", line)[0]) for line in (means, kernel))
     assert abs(first - right) > 0.05
 

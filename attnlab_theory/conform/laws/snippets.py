@@ -10,6 +10,12 @@ from attnlab_theory.conform.laws.drawing import Drawing
 from attnlab_theory.conform.laws.mapping import COUNT, PLACED, FeatureDraw
 from attnlab_theory.conform.replays import begun, framed
 
+OF_DROPOUT = ("rate 0", "weights", "factor", "independent", "share", "mean")
+"""What `of_dropout` shows; what one or two calls show is shown by these."""
+
+OF_FEATURES = ("kernel", "variance", "independent", "constant values", "approximates", "shrinks")
+"""What `of_features` and `of_attention` show."""
+
 
 def _thrown(dice: Dice) -> str:
     """The argument of a call by seed i."""
