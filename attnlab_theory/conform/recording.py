@@ -14,6 +14,9 @@ MOST_BYTES = 1 << 26
 NEAR = 40
 """So many calls at the end of an identity are looked at for two that are equal."""
 
+GONE = 1 << 30
+"""The number of a kept object that there is not."""
+
 
 class Made(NamedTuple):
     """A call that was made."""
@@ -213,7 +216,7 @@ def holds_again(log: Log, shown: Shown, calls: Sequence[int], callers: Sequence[
         made = log.made[i]
         plan = dict(made.plan)
         for name in ("places", "kept"):
-            plan[name] = {k: kept.get((made.who, x), -1) for k, x in plan.get(name, {}).items()}
+            plan[name] = {k: kept.get((made.who, x), GONE) for k, x in plan.get(name, {}).items()}
         back[i] = callers[made.who].call(plan, [*made.arrays])
         again = back[i].report.get("kept", ())
         kept |= {(made.who, k): x for k, x in zip(made.back.report.get("kept", ()), again, strict=False)}

@@ -133,7 +133,8 @@ class Suite(abc.ABC):
                 lines = replays.snippet(self.log, shown, calls, places, about)
                 if lines and left:
                     left -= 1
-                    with contextlib.ExitStack() as block:
+                    # A target that cannot be loaded once more shows nothing.
+                    with contextlib.suppress(ValueError), contextlib.ExitStack() as block:
                         fresh = [each.again(block) for each in self.callers]
                         if holds_again(self.log, shown, calls, fresh):
                             return lines
