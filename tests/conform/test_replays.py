@@ -153,6 +153,11 @@ def slope_of_values(q, k, v):
 def forgets(q, k, v, state=None):
     state = jnp.cumsum(k[..., None] * v[..., None, :], -3)
     return (q[..., None] * state).sum(-2), state[..., -1, :, :]
+
+def last_step_counts(x, cache=None):
+    seen = x if cache is None else jnp.concatenate([cache[:, 1:], x], 1)
+    mean = jnp.cumsum(seen, 1) / jnp.arange(1, seen.shape[1] + 1)[:, None]
+    return mean.at[:, 0].multiply(1)[:, -x.shape[1] :], seen
 """
 
 
@@ -261,7 +266,10 @@ def test_the_laws_of_chance_are_shown_for_torch(at, tmp_path):
     assert abs(first - right) > 0.05
 
 
-@pytest.mark.parametrize(("name", "kind", "identity"), [("slope_of_values", "softmax", "gradients")])
+@pytest.mark.parametrize(
+    ("name", "kind", "identity"),
+    [("slope_of_values", "softmax", "gradients"), ("last_step_counts", "decode", "token by token")],
+)
 def test_a_failure_of_jax_is_shown_by_jax(at, tmp_path, name, kind, identity):
     assert_shows(run(lines_of(at, f"of_jax.py::{name}", kind, identity), tmp_path))
 

@@ -131,7 +131,7 @@ class SequenceSuite(LawSuite):
         found = [row.counterexample.lines for row in rows if isinstance(row.counterexample, Shown)]
         if not found:
             return []
-        begin = ["import sys", "import numpy as np"] + ["import torch"] * (self.framework == "torch")
+        begin = ["import sys", "import numpy as np"] + [f"import {self.framework}"] * (self.framework != "numpy")
         begin += [
             f"sys.path.insert(0, {place.folder!r})",
             f"from {place.module} import {place.names.partition('.')[0]}",
