@@ -5,15 +5,24 @@ a part of a stream of normal numbers is drawn again by its seed. What differs fr
 of it. Anything else is handed over as its bytes, so what is made again is what was called.
 """
 
-import base64
-import functools
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from attnlab_theory.conform.callers import Place
+from attnlab_theory.conform.codes import (
+    LITERAL,
+    SEEDS,
+    equal,
+    framed,
+    joined,
+    packed,
+    plain,
+    short,
+    steps_of,
+    within,
+)
 from attnlab_theory.conform.recording import Log, Made, Shown, Spot
 
 LINES = 15
@@ -24,12 +33,6 @@ LETTERS = 16_000
 
 MOST_CALLS = 60
 """So many calls at most."""
-
-LITERAL = 24
-"""So many numbers of an array at most are written out."""
-
-SEEDS, LONGEST = 140, 1 << 14
-"""The seeds and the length of the streams in which an array is looked for."""
 
 STREAM = "r{seed}{kind} = np.random.default_rng({seed}).standard_normal(SIZE).astype('{kind}')"
 
@@ -165,7 +168,7 @@ class _Script:
             placed.insert(int(place), self.kept[made.who, number])
         said = [f"{name}={value}" for name, value in zip(names, by_name, strict=True)]
         said += [f"{name}={self.kept[made.who, k]}" for name, k in plan.get("kept", {}).items()]
-        said += [f"{name}={_plain(value)}" for name, value in plan["plain"].items()] + random
+        said += [f"{name}={plain(value)}" for name, value in plan["plain"].items()] + random
         function = self._function(made)
         if cotangent is not None:
             self._pulled(i, function, [*placed, *by_name], names, said[len(names) :], cotangent, made)
@@ -237,9 +240,9 @@ class _Script:
 
     def _array(self, x: np.ndarray, strided: bool) -> str:
         """The code of an array."""
-        code = _short(x) or next((name for name, y in self.named if _equal(x, y)), "") or self._view(x)
+        code = short(x) or next((name for name, y in self.named if equal(x, y)), "") or self._view(x)
         if not code:
-            code = self._block(x) or _bytes(x)
+            code = self._block(x) or packed(x)
             name = f"x{len(self.named)}_"
             self.made.append(f"{name} = {code}" if not code.startswith("copy:") else code[5:].replace("NAME", name))
             self.named.append((name, x))
@@ -251,7 +254,7 @@ class _Script:
         if x.dtype.kind != "f":
             return ""
         for seed in range(SEEDS):
-            found = _within(x, seed)
+            found = within(x, seed)
             if found is None:
                 continue
             begin, steps = found
@@ -259,7 +262,7 @@ class _Script:
             line = STREAM.format(seed=seed, kind=x.dtype.str[1:])
             self.drawn[line] = max(self.drawn.get(line, 0), end)
             name = f"r{seed}{x.dtype.str[1:]}"
-            if end - begin == x.size and [*steps] == _steps(x.shape):
+            if end - begin == x.size and [*steps] == steps_of(x.shape):
                 code = f"{name}[{begin}:{end}].reshape{x.shape}" if x.ndim > 1 else f"{name}[{begin}:{end}]"
             else:
                 self.views = True
@@ -285,7 +288,7 @@ class _Script:
                 if np.array_equal(x[box], there[box]):
                     return f"copy:NAME = {name}.copy(); NAME[{index}] {code}"
             if np.all(x[box] == x[box].flat[0]):
-                return f"copy:NAME = {name}.copy(); NAME[{index}] = {_plain(x[box].flat[0].item())}"
+                return f"copy:NAME = {name}.copy(); NAME[{index}] = {plain(x[box].flat[0].item())}"
         return ""
 
     def lines(self, last: str) -> list[str]:
@@ -297,101 +300,6 @@ class _Script:
         found += [line.replace("SIZE", str(size)) for line, size in self.drawn.items()]
         found += [VIEW] * self.views + [PART] * self.parts
         found += ["; ".join(self.objects.values())] * bool(self.objects)
-        calls = [*_joined(self.made, LINES - len(found) - 1)]
+        calls = [*joined(self.made, LINES - len(found) - 1)]
         found += [*calls, last]
         return found if len(found) <= LINES and sum(map(len, found)) <= LETTERS else []
-
-
-def _joined(made: Sequence[str], room: int) -> Iterator[str]:
-    """Statements, several to a line where there is no room for a line each. A block stands alone."""
-    blocks = sum(each.startswith("try:") for each in made)
-    many = max(-(-(len(made) - blocks) // max(room - 4 * blocks, 1)), 1)
-    line: list[str] = []
-    for each in made:
-        if each.startswith("try:") or len(line) == many:
-            yield from ["; ".join(line)] * bool(line)
-            line = []
-        if each.startswith("try:"):
-            yield from each.split("\n")
-        else:
-            line.append(each)
-    yield from ["; ".join(line)] * bool(line)
-
-
-def framed(code: str, framework: str, narrow: bool = False) -> str:
-    """The code of an array of a framework, in bfloat16 if it is narrow."""
-    if framework == "torch":
-        return f"torch.from_numpy({code})" + ".bfloat16()" * narrow
-    return f"jax.numpy.asarray({code}{', jax.numpy.bfloat16' * narrow})" if framework == "jax" else code
-
-
-def begun(place: Place, framework: str) -> list[str]:
-    """The first lines of a snippet: what it imports."""
-    return [
-        "import sys",
-        "import numpy as np",
-        *([f"import {framework}"] if framework != "numpy" else []),
-        f"sys.path.insert(0, {place.folder!r})",
-        f"from {place.module} import {place.names.partition('.')[0]}",
-    ]
-
-
-def _plain(value: Any) -> str:
-    text = repr(value)
-    return f"float('{text}')" if text in ("inf", "-inf", "nan") else text
-
-
-def _equal(one: np.ndarray, other: np.ndarray) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
-
-
-def _short(x: np.ndarray) -> str:
-    """An array of few numbers, or of one number everywhere."""
-    if x.size <= LITERAL or (x.dtype.kind in "iu" and x.size <= 4 * LITERAL):
-        code = f"np.array({x.tolist()}, '{x.dtype}')".replace("nan", "np.nan").replace("inf", "np.inf")
-        return code if x.size else f"np.zeros({x.shape}, '{x.dtype}')"
-    if np.all(x == x.flat[0]):
-        return f"np.full({x.shape}, {_plain(x.flat[0].item())}, '{x.dtype}')"
-    return ""
-
-
-def _bytes(x: np.ndarray) -> str:
-    packed = base64.b85encode(zlib.compress(np.ascontiguousarray(x).tobytes(), 9)).decode()
-    inside = f"__import__('zlib').decompress(__import__('base64').b85decode({packed!r}))"
-    return f"np.frombuffer({inside}, '{x.dtype}').reshape{x.shape}.copy()"
-
-
-def _steps(shape: Sequence[int]) -> list[int]:
-    return [int(np.prod(shape[i + 1 :], dtype=int)) for i in range(len(shape))]
-
-
-@functools.cache
-def _stream(seed: int, kind: str) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(LONGEST).astype(kind)
-
-
-def _within(x: np.ndarray, seed: int) -> tuple[int, list[int]] | None:
-    """Where an array begins in a stream, and the step of each of its axes; None if it is no part of it."""
-    stream = _stream(seed, x.dtype.str)
-    begin = np.flatnonzero(stream == x.flat[0])
-    if len(begin) != 1 and x.dtype.itemsize > 2:
-        return None
-    for first in begin:
-        steps = []
-        for axis, n in enumerate(x.shape):
-            if n < 2:
-                steps.append(0)
-                continue
-            near = np.flatnonzero(stream == x[tuple(int(i == axis) for i in range(x.ndim))])
-            if not len(near):
-                return None
-            steps.append(int(near[0] - first))
-        places = int(first) + sum(
-            np.arange(n).reshape([-1] + [1] * (x.ndim - 1 - axis)) * step
-            for axis, (n, step) in enumerate(zip(x.shape, steps, strict=True))
-        )
-        places = np.broadcast_to(places, x.shape)
-        if min(steps, default=0) >= 0 and places.max() < LONGEST and np.array_equal(stream[places], x):
-            full = [step if n > 1 else own for step, n, own in zip(steps, x.shape, _steps(x.shape), strict=True)]
-            return int(first), full
-    return None

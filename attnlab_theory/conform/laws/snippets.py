@@ -4,11 +4,11 @@ from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.layouts import LAYOUTS
 from attnlab_theory.conform.callers import Place
+from attnlab_theory.conform.codes import begun, framed
 from attnlab_theory.conform.laws.attending import COUNTS, Approximation
 from attnlab_theory.conform.laws.dice import Dice
 from attnlab_theory.conform.laws.drawing import Drawing
 from attnlab_theory.conform.laws.mapping import COUNT, PLACED, FeatureDraw
-from attnlab_theory.conform.replays import begun, framed
 
 OF_DROPOUT = ("rate 0", "weights", "factor", "independent", "share", "mean")
 """What `of_dropout` shows; what one or two calls show is shown by these."""

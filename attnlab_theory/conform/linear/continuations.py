@@ -232,9 +232,8 @@ def apart(passes: Passes) -> Said:
                 return Said("fails", answer.trouble or whole.answer.trouble, tried)
             kept = np.delete(np.arange(whole.answer.output.shape[axis]), last)
             new, old = (np.take(each.output, kept, axis) for each in (answer, whole.answer))
-            moved = np.abs(new - old).max(initial=0.0)
             saw(passes.form.asker.caller, new, old, np.abs(new - old) / max(whole.tolerance, 1e-300))
-            if not moved <= whole.tolerance:
+            if not (moved := np.abs(new - old).max(initial=0.0)) <= whole.tolerance:
                 return Said("fails", f"another {name} moves by {moved:.3g} when the values of one are 1e3", tried)
     return Said("holds", "batch elements and heads", tried) if tried else NOTHING
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from attnlab_theory.conform.asking import ADAPTER
 from attnlab_theory.conform.attention.layouts import LAYOUTS
 from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.codes import begun, framed
 from attnlab_theory.conform.linear.continuations import LAWS
 from attnlab_theory.conform.linear.forms import form_of, lines
 from attnlab_theory.conform.linear.passes import Passes, Split
-from attnlab_theory.conform.replays import begun, framed
 from attnlab_theory.conform.suite import Row, Suite, row_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory.conform.calls import Kept, Reply
-from attnlab_theory.conform.replays import framed
+from attnlab_theory.conform.codes import framed
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
 from attnlab_theory.conform.sequences.forms import CACHES
 from attnlab_theory.conform.sequences.rounding import apart, of_logits

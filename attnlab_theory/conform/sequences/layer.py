@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.replays import framed
+from attnlab_theory.conform.codes import framed
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
 from attnlab_theory.conform.sequences.suite import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from attnlab_theory.conform.replays import framed
+from attnlab_theory.conform.codes import framed
 from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.sequences.forms import BATCHES, LAYOUTS, SIZES
 from attnlab_theory.conform.sequences.suite import Shown, named

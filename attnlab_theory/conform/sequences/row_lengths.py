@@ -53,7 +53,7 @@ class Way(NamedTuple):
     """Whether the name says enough to fail a target that does something else."""
 
 
-def ragged(suite: CachedLayerSuite, seed: int = 15) -> Said:
+def unequal(suite: CachedLayerSuite, seed: int = 15) -> Said:
     """A row that is shorter than another one in the same cache gives what it gives alone."""
     ways = [*_ways(suite)]
     if not ways or suite.form.flat or suite.layout == "td":
