@@ -221,7 +221,8 @@ class Conform:
                 print(report.line_of(row, width), flush=True)
         code = int(any(row.verdict == "fails" for row in rows))
         seconds = time.monotonic() - begun
-        snippet = suite.snippet(place_of(str(self.target)), rows)
+        places = [place_of(target) for target in (self.target, self.against) if target is not None]
+        snippet = suite.snippet(places[0], rows) or suite.replay(places, rows)
         notes = [*suite.notes(), *([caller.missing] if caller.missing else [])]
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))

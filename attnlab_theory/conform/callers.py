@@ -140,6 +140,10 @@ class Fenced:
         self.missing = ""
         """The fences that this system did not put up, and what the target can do without them."""
 
+    def another(self) -> "Fenced":
+        """One of the same target, that has not been called."""
+        return Fenced(self.name, seconds=self._seconds)
+
     def __enter__(self) -> "Fenced":
         self._start()
         return self

@@ -1,18 +1,24 @@
 """What every suite has: a target, a kind that it promises, and a row for each identity that the kind implies."""
 
 import abc
+import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from attnlab_theory.conform import replays
 from attnlab_theory.conform.kinds import KINDS, Kind
+from attnlab_theory.conform.recording import Log, Recording, Shown, holds_again
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Caller, Place
 
 HUNG = 3
 """After so many calls that take too long nothing more is asked."""
+
+MOST_REPLAYS = 6
+"""So often calls are made again at most, to see whether a snippet shows a failure."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,7 +74,9 @@ class Suite(abc.ABC):
     def __init__(
         self, caller: "Caller", kind: str, declared: Mapping[str, Any] | None = None, accumulate: str | None = None
     ) -> None:
-        self.caller, self.name, self.kind = caller, kind, KINDS[kind]
+        self.log = Log()
+        self.callers: list[Recording] = []
+        self.caller, self.name, self.kind = self.recorded(caller), kind, KINDS[kind]
         self.declared: Mapping[str, Any] = dict(declared or {})
         self.accumulate = accumulate
         self.profile: list[tuple[str, str]] = []
@@ -77,7 +85,13 @@ class Suite(abc.ABC):
         self.largest = 0.0
         """The largest error per tolerance of all answers that were right."""
         self._hung = 0
+        self._shown: dict[str, Shown] = {}
         self.open()
+
+    def recorded(self, caller: "Caller") -> "Caller":
+        """A caller whose calls are remembered, for a snippet: of the target first, then of another one."""
+        self.callers.append(Recording(caller, self.log, len(self.callers)))
+        return self.callers[-1]
 
     @abc.abstractmethod
     def open(self) -> None:
@@ -98,8 +112,33 @@ class Suite(abc.ABC):
                 continue
             if self._hung >= HUNG:
                 yield Row(name=name, verdict="not judged", line=f"{HUNG} calls before it hung", tried=0)
-            elif (row := self.row(name)) is not None:
+                continue
+            self.log.begin()
+            if (row := self.row(name)) is not None:
+                if row.verdict == "fails" and (shown := self.log.shown(row.line)) is not None:
+                    self._shown[name] = shown
                 yield row
+
+    def replay(self, places: "Sequence[Place]", rows: Sequence[Row]) -> list[str]:
+        """At most 15 lines of Python that make again the calls of some row that fails: of the fewest calls.
+
+        Args:
+            places: of the target, and of the one that it is compared with.
+            rows: which.
+        """
+        found = [self._shown[row.name] for row in rows if row.name in self._shown]
+        about, left = [each.about() for each in self.callers], MOST_REPLAYS
+        for shown in sorted(found, key=lambda each: len(each.tries[0])):
+            for calls in shown.tries:
+                lines = replays.snippet(self.log, shown, calls, places, about)
+                if lines and left:
+                    left -= 1
+                    # A target that cannot be loaded once more shows nothing.
+                    with contextlib.suppress(ValueError), contextlib.ExitStack() as block:
+                        fresh = [each.again(block) for each in self.callers]
+                        if holds_again(self.log, shown, calls, fresh):
+                            return lines
+        return []
 
     def against(self, caller: "Caller") -> None:
         """Compare with another function that promises the same.

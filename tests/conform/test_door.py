@@ -69,10 +69,10 @@ def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
 def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tmp_path):
     known = tmp_path / "known.txt"
     known.write_text("# ours\ntest_project.py::test_mine[block edges]  # the mask is off by one at 17\n")
-    code, said = project("--conform-xfails", "known.txt", "-k", "test_mine")
+    code, said = project("--xfails-file=known.txt", "-k", "test_mine")
     assert (code, "XFAIL" in said, "off by one at 17" in said) == (0, True, True)
     known.write_text("test_project.py::test_mine[plain] # was wrong once\n")
-    code, said = project("--conform-xfails", "known.txt", "-k", "plain")
+    code, said = project("--xfails-file", "known.txt", "-k", "plain")
     assert (code, "[XPASS(strict)] was wrong once" in said) == (1, True)
 
 
@@ -87,6 +87,18 @@ def test_a_line_that_says_nothing_is_refused(project, tmp_path, line, said):
     (tmp_path / "known.txt").write_text(line + "\n")
     code, printed = project("--conform-xfails", "known.txt", "--collect-only")
     assert (code != 0, said in printed) == (True, True)
+
+
+def test_a_conftest_keeps_its_own_option_of_the_name_as_that_of_array_api_tests(project, tmp_path):
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n"
+        "    parser.addoption('--xfails-file', action='store', help='theirs')\n"
+        "def pytest_collection_modifyitems(config):\n"
+        "    print('theirs is', config.getoption('--xfails-file'))\n"
+    )
+    (tmp_path / "known.txt").write_text("test_project.py::test_mine[plain] # was wrong once\n")
+    code, said = project("--xfails-file=other.txt", "--conform-xfails", "known.txt", "-k", "plain", "-s")
+    assert (code, "theirs is other.txt" in said, "was wrong once" in said) == (1, True, True)
 
 
 def test_the_plugin_imports_nothing_until_it_is_used():

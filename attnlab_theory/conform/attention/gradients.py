@@ -28,6 +28,7 @@ from attnlab_theory.conform.attention.layouts import laid_out, taken_in
 from attnlab_theory.conform.attention.reference import Attended, Problem, attend
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, TINY, tolerance
 from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 
 
@@ -257,6 +258,7 @@ def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
         ratio = np.where(np.isnan(ratio), np.inf, ratio)
         place = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
         worst = max(worst, float(ratio[place]))
+        saw(judge.caller, got, expected, ratio)
         if ratio[place] > 1:
             at = "[h t s]" if name == "bias" else "[b h t d]"
             many = "" if np.isinf(ratio[place]) else f", {ratio[place]:,.3g} tolerances off"

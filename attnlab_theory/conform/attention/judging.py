@@ -12,6 +12,7 @@ from attnlab_theory.conform.attention.halves import share
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser, tolerance
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.recording import saw
 
 HALVES = ("float16", "bfloat16")
 
@@ -93,6 +94,7 @@ class Judge:
         ratio, place = _largest(answer.output, exact.output, bound.output, sees & np.isfinite(exact.output))
         judged = bool((sees & ~bound.loose).any()) or not sees.any()
         if ratio > 1:
+            saw(self.caller, answer.output[place], exact.output[place], ratio)
             return Outcome(
                 ratio,
                 _said(ratio, answer.output[place], exact.output[place], place),

@@ -15,6 +15,7 @@ from attnlab_theory.conform.attention.layouts import has_batch, has_heads
 from attnlab_theory.conform.attention.probe import probed
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 
 FILLS = (1e4, 1e10)
@@ -38,7 +39,10 @@ def visibility(judge: Judge, kind: Kind) -> Said:
         if seen.trouble:
             return Said("fails", f"{n} tokens: {seen.trouble}", counterexample=case)
         if not seen.equals(right):
-            wrong = np.abs(seen.weights - right / np.maximum(right.sum(-1, keepdims=True), 1))
+            shares = np.broadcast_to(right / np.maximum(right.sum(-1, keepdims=True), 1), seen.weights.shape)
+            wrong = np.abs(seen.weights - shares)
+            # Of the first head, whose values no offset moves.
+            saw(judge.caller, *(x[0, 0] for x in (seen.weights, shares, np.where(wrong > 1e-3, 1 + wrong, 0.0))))
             _, _, t, s = np.unravel_index(int(np.argmax(np.nan_to_num(wrong, nan=np.inf))), wrong.shape)
             got, share = seen.weights[:, :, t, s].max(), right[0, 0, t, s] / max(right[0, 0, t].sum(), 1)
             said = f"{n} tokens: query {t} gives key {s} the weight {got:.3g}, and its share is {share:.3g}"
@@ -68,6 +72,7 @@ def finite_fill(judge: Judge, kind: Kind) -> Said:
                 return Said("fails", f"scores of {fill:g}: {seen.trouble}", counterexample=case)
             if not np.isfinite(seen.weights).all():
                 return Said("fails", f"with scores of {fill:g} and a hidden key the output is no number")
+            saw(judge.caller, seen.weights, np.zeros_like(seen.weights), ~visible * np.abs(seen.weights) / 0.01)
             leaked = np.where(visible, 0.0, np.abs(seen.weights)).max()
             if leaked > 0.01:
                 if fill == FILLS[0]:
@@ -180,9 +185,11 @@ def apart(judge: Judge, kind: Kind) -> Said:
         )
         kept = np.arange(case.batch - 1) if axis == 0 else np.flatnonzero(groups != case.groups - 1)
         kept = kept[kept != case.heads - 1] if axis else kept
-        if answer.trouble or not np.allclose(
-            np.take(answer.output, kept, axis), np.take(first.output, kept, axis), rtol=1e-5, atol=1e-6
-        ):
+        if answer.trouble:
+            return Said("fails", answer.trouble, counterexample=case)
+        moved, stays = (np.take(each.output, kept, axis) for each in (answer, first))
+        saw(judge.caller, moved, stays, np.abs(moved - stays) / (1e-6 + 1e-5 * np.abs(stays)))
+        if not np.allclose(moved, stays, rtol=1e-5, atol=1e-6):
             return Said("fails", f"another {name} moves when the last one is replaced by 1e3", counterexample=case)
     return Said("holds", "batch elements and heads" if tried > 1 else "as far as there are several", tried)
 

@@ -12,6 +12,7 @@ from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.tolerances import tolerance
 from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 
 
@@ -47,10 +48,12 @@ def difference(
         ratio = np.abs(one.output - other.output) / (bounds[0] + bounds[1])
     same = (one.output == other.output) | (np.isnan(one.output) & np.isnan(other.output))
     ratio = np.where(~sees | same, 0.0, np.where(np.isnan(ratio), np.inf, ratio))
+    saw(judge.caller, one.output, other.output, ratio)
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratio)), ratio.shape)) if ratio.size else ()
     blind = None
     if not sees.all():
         rows = one.output[~sees], other.output[~sees]
+        saw(judge.caller, *rows, np.where(np.isclose(*rows, atol=1e-3, equal_nan=True), 0.0, np.inf))
         if not np.allclose(*rows, atol=1e-3, equal_nan=True):
             blind = outcome(rows[0]), outcome(rows[1])
     return Difference(float(ratio[place]) if place else 0.0, place, blind)

@@ -10,6 +10,7 @@ from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.paths import outcome
 from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 
 TIMES = 250
@@ -35,7 +36,7 @@ def after_refusal(judge: Judge, kind: Kind) -> Said:
     first, given = judge.ask(case), arrays(longer)
     refused = judge.ask(longer, given._replace(k=np.concatenate([given.k, given.k], -1)))
     again = judge.ask(case)
-    if not _alike(first, again):
+    if not _alike(judge, first, again):
         return Said("fails", "another answer after a call that was refused", counterexample=case)
     outcome = judge.judge(longer)
     if outcome.fails:
@@ -50,9 +51,9 @@ def two_objects(judge: Judge, kind: Kind) -> Said:
     case = fitted(Case(queries=5, keys=5, seed=17), kind, judge.way)
     first = judge.ask(case)
     judge.ask(fitted(Case(queries=9, keys=9, width=7, seed=18), kind, judge.way), more={"object": 1})
-    if not _alike(first, judge.ask(case)):
+    if not _alike(judge, first, judge.ask(case)):
         return Said("fails", "another answer after a call of a second object of the class", counterexample=case)
-    if not _alike(first, judge.ask(case, more={"object": 1})):
+    if not _alike(judge, first, judge.ask(case, more={"object": 1})):
         return Said("fails", "a second object of the class gives another answer", counterexample=case)
     return Said("holds", "two objects of the class", 2)
 
@@ -71,5 +72,7 @@ def nothing_to_see(judge: Judge, kind: Kind) -> Said:
     return Said("convention", "; ".join(told), 2)
 
 
-def _alike(one: Answer, other: Answer) -> bool:
+def _alike(judge: Judge, one: Answer, other: Answer) -> bool:
+    if one.output.shape == other.output.shape:
+        saw(judge.caller, other.output, one.output, np.where(one.output == other.output, 0.0, np.inf))
     return one.trouble == other.trouble and np.array_equal(one.output, other.output, equal_nan=True)

@@ -74,9 +74,10 @@ class AttentionSuite(Suite):
     def against(self, caller: "Caller") -> None:
         """Compare with another function; what is declared of numbers holds for both."""
         own = {name: x for name, x in self.declared.items() if name not in ("layout", "mask", "framework")}
+        name, caller = caller.name, self.recorded(caller)
         other = guessed(caller, self.kind, own)
         self._rival = Rival(self.judge, self.kind, self._guessed, Judge(caller, other.way, self.accumulate), other)
-        self.profile.append(("against", caller.name))
+        self.profile.append(("against", name))
 
     def row(self, name: str) -> Row | None:
         """Try one identity."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from attnlab_theory.conform.laws.attending import COUNTS, Approximation
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 from attnlab_theory.stats import student
 
@@ -113,7 +114,9 @@ def future(target: Approximation) -> Said:
                 tried += 1
                 if trouble := first.trouble or other.trouble:
                     return Said("fails", f"{n} tokens: {trouble}", tried)
-                moved = np.nan_to_num(np.abs(other.output - first.output)[:, :, :cut], nan=np.inf).max()
+                apart = np.nan_to_num(np.abs(other.output - first.output)[:, :, :cut], nan=np.inf)
+                moved = apart.max()
+                saw(target.asker.caller, other.output[:, :, :cut], first.output[:, :, :cut], apart / 1e-3)
                 if moved > 1e-3:
                     return Said(
                         "fails", f"{n} tokens: outputs move by {moved:.3g} when tokens from {cut} on do", tried
@@ -135,7 +138,9 @@ def apart(target: Approximation) -> Said:
         answer = target.ask(tuple(other), 1)
         if trouble := first.trouble or answer.trouble:
             return Said("fails", trouble, tried)
-        moved = np.delete(np.abs(answer.output - first.output), -1, axis).max()
+        new, old = (np.delete(each.output, -1, axis) for each in (answer, first))
+        moved = np.abs(new - old).max()
+        saw(target.asker.caller, new, old, np.abs(new - old) / 1e-3)
         if not moved < 1e-3:
             return Said("fails", f"another {name} moves by {moved:.3g} when one is replaced", tried)
     return Said("holds", "batch elements and heads", tried) if tried else NOTHING

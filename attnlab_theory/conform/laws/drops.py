@@ -9,6 +9,7 @@ from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
 from attnlab_theory.conform.attention.tolerances import tolerance
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
 from attnlab_theory.conform.laws.drawing import Drawing, Drops
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 from attnlab_theory.stats import bounded, proportion
 
@@ -58,6 +59,7 @@ def _plain(dropping: Dropping, rate: float, *, training: bool) -> Said:
             worst = max(worst, float(np.where(bound.loose, 0.0, ratio).max()))
             if worst > 1:
                 place = np.unravel_index(int(np.where(bound.loose, 0.0, ratio).argmax()), ratio.shape)
+                saw(dropping.drawing.asker.caller, answer.output[place], exact.output[place], worst)
                 said = f"{answer.output[place]:.7g} where softmax attention gives {exact.output[place]:.7g}"
                 return Said("fails", f"{n} tokens: {said}, {worst:,.3g} tolerances off", tried, ratio=worst)
     dropping.largest = max(dropping.largest, worst)

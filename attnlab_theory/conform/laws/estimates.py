@@ -8,6 +8,7 @@ from attnlab_theory.conform.laws import opposites
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
 from attnlab_theory.conform.laws.kernels import KERNELS, variance
 from attnlab_theory.conform.laws.mapping import COUNT, PLACED, FeatureDraw
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 from attnlab_theory.stats import known_variance, normal
 
@@ -141,6 +142,8 @@ def rows_apart(features: Features) -> Said:
         return Said("fails", trouble)
     one, other = alone.output[0, 0, 0], together.output[0, 0, 0]
     if one.shape != other.shape or not np.allclose(one, other, rtol=1e-4, atol=1e-5 * np.abs(one).max()):
+        if one.shape == other.shape:
+            saw(draw.asker.caller, other, one, 2 + np.abs(other - one))
         with np.errstate(all="ignore"):
             ratio = other / one if one.shape == other.shape else np.zeros(1)
         why = ": all by one factor, as a maximum that is subtracted does" if np.ptp(ratio) < 1e-3 else ""

@@ -62,7 +62,7 @@ class FeatureSuite(Suite):
 
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
         """A snippet that shows the mean of many draws beside what is right."""
-        if self.asker.framework != "numpy" or all(row.verdict != "fails" for row in rows):
+        if not any(row.verdict == "fails" and row.name in snippets.OF_FEATURES for row in rows):
             return []
         if self.attends:
             return snippets.of_attention(place, self.approximation)

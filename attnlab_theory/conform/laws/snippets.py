@@ -4,31 +4,34 @@ from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.layouts import LAYOUTS
 from attnlab_theory.conform.callers import Place
+from attnlab_theory.conform.codes import begun, framed
 from attnlab_theory.conform.laws.attending import COUNTS, Approximation
 from attnlab_theory.conform.laws.dice import Dice
 from attnlab_theory.conform.laws.drawing import Drawing
 from attnlab_theory.conform.laws.mapping import COUNT, PLACED, FeatureDraw
 
+OF_DROPOUT = ("rate 0", "weights", "factor", "independent", "share", "mean")
+"""What `of_dropout` shows; what one or two calls show is shown by these."""
 
-def _begun(place: Place) -> list[str]:
-    return [
-        "import sys",
-        "import numpy as np",
-        f"sys.path.insert(0, {place.folder!r})",
-        f"from {place.module} import {place.names.partition('.')[0]}",
-    ]
+OF_FEATURES = ("kernel", "variance", "independent", "constant values", "approximates", "shrinks")
+"""What `of_features` and `of_attention` show."""
 
 
 def _thrown(dice: Dice) -> str:
     """The argument of a call by seed i."""
-    if not dice.name:
-        return ""
-    return f", {dice.name}={'np.random.default_rng(i)' if dice.style == 'numpy' else 'i'}"
+    words = {
+        "numpy": "np.random.default_rng(i)",
+        "torch": "torch.Generator().manual_seed(i)",
+        "jax": "jax.random.PRNGKey(i)",
+    }
+    return f", {dice.name}={words.get(dice.style, 'i')}" if dice.name else ""
 
 
-def _each(dice: Dice, call: str, draws: int) -> str:
+def _each(dice: Dice, call: str, draws: int, framework: str) -> str:
     """The line that makes many calls."""
     seeded = "" if dice.name else "np.random.seed(i) or "
+    seeded += "torch.manual_seed(i) and " * (framework == "torch" and not dice.name)
+    call = call if framework == "numpy" else f"np.asarray({call})"
     return f"draws = np.array([{seeded}{call} for i in range({draws})])"
 
 
@@ -38,42 +41,43 @@ def of_dropout(place: Place, drawing: Drawing) -> list[str]:
     flags = f", {names['training']}=True" if "training" in names else ""
     flags += f", {names['evaluating']}=False" if "evaluating" in names else ""
     x = (1 / (drawing.way.factor(Case(width=width)) * width)) ** 0.5
-    handed = ", ".join(LAYOUTS[drawing.asker.layout].format(x=name) for name in "qkv")
+    framework = drawing.asker.framework
+    handed = ", ".join(framed(LAYOUTS[drawing.asker.layout].format(x=name), framework) for name in "qkv")
     call = f"{place.names}({handed}, {names['rate']}=%s{_thrown(drawing.dice)}{flags})"
     return [
-        *_begun(place),
+        *begun(place, framework),
         f"q = k = np.full((2, 2, 8, {width}), {x:.9g}, 'float32')",
         "v = np.zeros((2, 2, 8, 8), 'float32') + np.eye(8, dtype='float32')",
-        _each(drawing.dice, call % 0.5, 200),
+        _each(drawing.dice, call % 0.5, 200, framework),
         "print('dropped', np.mean(draws < 1 / 32), 'where 0.5 is right')",
         "print('kept weights are times', 8 * np.median(draws[draws > 1 / 32]), 'where 2 is right')",
         "print('as a call before', np.mean((draws[1:] == 0) == (draws[:-1] == 0)), 'where 0.5 is right')",
         "i = 0",
-        f"print('at rate 0', 8 * {call % 0.0}.flat[0], 'where 1 is right')",
+        f"print('at rate 0', 8 * np.asarray({call % 0.0}).flat[0], 'where 1 is right')",
     ]
 
 
 def of_features(place: Place, drawing: FeatureDraw) -> list[str]:
     """The mean of products of features, beside the kernel."""
-    names, layout = drawing.names, drawing.asker.layout
+    names, layout, framework = drawing.names, drawing.asker.layout, drawing.asker.framework
     width = PLACED.shape[-1]
     fixed = f", {names['count']}={COUNT}" if "count" in names else ""
     if "projection" in names:
         turned = ".T" if drawing.turned else ""
         drawn = f"np.random.default_rng(i).standard_normal(({COUNT}, {width})){turned}.astype('float32')"
-        fixed += f", {names['projection']}={drawn}"
+        fixed += f", {names['projection']}={framed(drawn, framework)}"
     else:
         fixed += _thrown(drawing.dice)
     query = [f", {names['query']}={flag}" if "query" in names else "" for flag in (True, False)]
-    one, other = (LAYOUTS[layout].format(x=f"{x}[None, None]") for x in "qk")
+    one, other = (framed(LAYOUTS[layout].format(x=f"{x}[None, None]"), framework) for x in "qk")
     calls = [f"{place.names}({x}{fixed}{flag})" for x, flag in zip((one, other), query, strict=True)]
     scale = scales.factor(drawing.scale, width)
     right = {"softmax": "{s} * (q * k).sum(-1)", "gaussian": "-{s} * ((q - k) ** 2).sum(-1) / 2"}[drawing.kernel]
     return [
-        *_begun(place),
+        *begun(place, framework),
         f"q = np.array({PLACED[:, 0].tolist()}, 'float32')",
         f"k = np.array({PLACED[:, 1].tolist()}, 'float32')",
-        _each(drawing.dice, f"({calls[0]} * {calls[1]}).sum(-1).ravel()", 1000),
+        _each(drawing.dice, f"({calls[0]} * {calls[1]}).sum(-1).reshape(-1)", 1000, framework),
         "print('means', draws.mean(0), 'standard errors', draws.std(0) / 1000**0.5)",
         f"print('kernel', np.exp({right.format(s=scale)}))",
     ]
@@ -81,16 +85,16 @@ def of_features(place: Place, drawing: FeatureDraw) -> list[str]:
 
 def of_attention(place: Place, target: Approximation) -> list[str]:
     """The mean of attention by features, beside softmax attention."""
-    names, layout = target.names, target.asker.layout
+    names, layout, framework = target.names, target.asker.layout, target.asker.framework
     fixed = f", {names['count']}={COUNTS[-1]}" if "count" in names else ""
-    handed = ", ".join(LAYOUTS[layout].format(x=f"{x}[None, None]") for x in "qkv")
+    handed = ", ".join(framed(LAYOUTS[layout].format(x=f"{x}[None, None]"), framework) for x in "qkv")
     call = f"{place.names}({handed}{fixed}{_thrown(target.dice)})"
     hidden = " + np.triu(np.full((6, 6), -np.inf), 1)" if target.causal else ""
     return [
-        *_begun(place),
+        *begun(place, framework),
         "r = np.random.default_rng(0)",
         "q, k, v = (x * r.standard_normal((6, 4)).astype('float32') for x in np.float32([0.3, 0.3, 1]))",
-        _each(target.dice, f"{call}.reshape(6, 4)", 500),
+        _each(target.dice, f"{call}.reshape(6, 4)", 500, framework),
         f"weights = np.exp(q @ k.T * {target.factor(4):g}{hidden})",
         "right = weights @ v / weights.sum(-1, keepdims=True)",
         "print('off by', np.abs(draws.mean(0) - right).max(), 'error of a draw', (draws - right).std())",

@@ -7,6 +7,7 @@ import numpy as np
 from attnlab_theory.conform.attention.layouts import has_batch
 from attnlab_theory.conform.linear.forms import part
 from attnlab_theory.conform.linear.passes import COMPILED, Passes, Split
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 
 CHUNKS = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64, 200)
@@ -68,6 +69,7 @@ def last_state(passes: Passes) -> Said:
             return Said("convention", f"its shape depends on the parts: {[*right.shape]}, {[*last.shape]}")
         # A state is a sum of as many products as an output, but for the query: the larger of the two sizes counts.
         most = whole.tolerance * (1 + np.abs(right).max(initial=0.0) / max(np.abs(whole.answer.output).max(), 1e-9))
+        saw(passes.form.asker.caller, last, right, np.abs(right - last) / max(most, 1e-300))
         off = float(np.nan_to_num(np.abs(right - last), nan=np.inf).max(initial=0.0))
         if off > most:
             return Said("fails", f"{n} tokens in two parts end in another state, {off / most:,.3g} tolerances off")
@@ -229,8 +231,9 @@ def apart(passes: Passes) -> Said:
             if answer.trouble or whole.answer.trouble:
                 return Said("fails", answer.trouble or whole.answer.trouble, tried)
             kept = np.delete(np.arange(whole.answer.output.shape[axis]), last)
-            moved = np.abs(np.take(answer.output - whole.answer.output, kept, axis)).max(initial=0.0)
-            if not moved <= whole.tolerance:
+            new, old = (np.take(each.output, kept, axis) for each in (answer, whole.answer))
+            saw(passes.form.asker.caller, new, old, np.abs(new - old) / max(whole.tolerance, 1e-300))
+            if not (moved := np.abs(new - old).max(initial=0.0)) <= whole.tolerance:
                 return Said("fails", f"another {name} moves by {moved:.3g} when the values of one are 1e3", tried)
     return Said("holds", "batch elements and heads", tried) if tried else NOTHING
 

@@ -11,6 +11,7 @@ from attnlab_theory.conform.linear.cases import Case, arrays
 from attnlab_theory.conform.linear.judging import Judge
 from attnlab_theory.conform.linear.reference import attend
 from attnlab_theory.conform.linear.tolerances import tolerance
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 
 LENGTHS = (2, 5, 16, 17, 33, 64, 65, 130)
@@ -56,6 +57,7 @@ def future(judge: Judge) -> Said:
                     return Said("fails", f"{n} tokens, from {cut} on {word}: {other.trouble}", tried)
                 moved = np.abs(other.output - first.output)[:, :, :cut]
                 ratio = np.nan_to_num(moved, nan=np.inf) / (2 * bound[:, :, :cut])
+                saw(judge.asker.caller, other.output[:, :, :cut], first.output[:, :, :cut], ratio)
                 if np.nanmax(ratio, initial=0.0) > 1:
                     t = int(np.unravel_index(int(np.nanargmax(ratio)), ratio.shape)[2])
                     said = f"{n} tokens: output {t} moves by {moved[:, :, t].max():.3g} when tokens from {cut} on"
@@ -81,6 +83,7 @@ def prefixes(judge: Judge) -> Said:
                 return Said("fails", f"{n} tokens, or the first {cut}: {whole.trouble or alone.trouble}", tried)
             bound = 2 * _bound(judge, (*cuts, None), part)
             ratio = np.nan_to_num(np.abs(alone.output - whole.output[:, :, :cut]), nan=np.inf) / bound
+            saw(judge.asker.caller, alone.output, whole.output[:, :, :cut], ratio)
             if np.nanmax(ratio, initial=0.0) > 1:
                 off = f"{np.nanmax(ratio):,.3g} tolerances off"
                 said = f"the first {cut} of {n} tokens alone give other outputs, {off}"
@@ -107,6 +110,7 @@ def constant_values(judge: Judge) -> Said:
                 if not sure.any():
                     continue
                 off = np.abs(answer.output - 1)[sure]
+                saw(judge.asker.caller, answer.output[sure], np.ones(off.shape), off / NEAR_ONE)
                 worst = max(worst, float(np.nan_to_num(off, nan=np.inf).max()))
                 if worst > NEAR_ONE:
                     shown = answer.output[sure][int(np.nan_to_num(off, nan=np.inf).argmax())]
@@ -150,7 +154,9 @@ def apart(judge: Judge) -> Said:
             if first.trouble or other.trouble:
                 return Said("fails", first.trouble or other.trouble, tried)
             kept = np.delete(np.arange(given[0].shape[axis]), last)
-            moved = np.abs(np.take(other.output - first.output, kept, axis)) / np.take(bound, kept, axis)
+            new, old = (np.take(each.output, kept, axis) for each in (other, first))
+            moved = np.abs(new - old) / np.take(bound, kept, axis)
+            saw(judge.asker.caller, new, old, moved)
             if np.nan_to_num(moved, nan=np.inf).max() > 1:
                 return Said("fails", f"another {name} moves when one is replaced by 1e3", tried)
     return Said("holds", "batch elements and heads" if tried > 2 else "as far as there are several", tried)

@@ -8,6 +8,7 @@ import numpy as np
 from attnlab_theory.conform.asking import Answer
 from attnlab_theory.conform.linear.forms import Case, Form, arrays, part
 from attnlab_theory.conform.linear.sensitivity import measured
+from attnlab_theory.conform.recording import saw
 
 LENGTHS = (2, 3, 15, 16, 17, 63, 64, 65, 127, 128, 129, 130)
 COMPILED = (5, 17, 65)
@@ -98,6 +99,7 @@ class Passes:
             return "the whole gives what is no number"
         ratio = np.nan_to_num(np.abs(output - right) / max(whole.tolerance, 1e-300), nan=np.inf)
         worst = float(ratio.max(initial=0.0))
+        saw(self.form.asker.caller, output, right, ratio)
         if worst <= 1:
             self.largest = max(self.largest, worst)
             return ""

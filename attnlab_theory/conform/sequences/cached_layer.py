@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -174,8 +175,10 @@ class CachedLayerSuite(CacheSuite):
             else ""
         )
 
-    def feed(self, x: Inputs, past: int, state: State, number: int = 0) -> Fed:
-        """Some tokens, and the cache before them."""
+    def feed(
+        self, x: Inputs, past: int, state: State, number: int = 0, more: Mapping[str, np.ndarray] | None = None
+    ) -> Fed:
+        """Some tokens, and the cache before them; `more` is handed over by name."""
         form, given = self.form, self.handed(x)
         tokens = given[0].shape[LAYOUTS[self.layout][2]] if given[0].ndim == len(self.layout) else 1
         if form.flat:
@@ -186,6 +189,7 @@ class CachedLayerSuite(CacheSuite):
             plain |= dict.fromkeys(form.names)
         if self.masks:
             names[form.mask] = self.seen(tokens, past)
+        names |= more or {}
         keep = range(1, 1 + len(form.names)) if form.returns and form.names else ()
         reply = self.ask(
             *given,

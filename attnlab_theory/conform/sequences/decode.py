@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from attnlab_theory.conform.sequences import continuations, passes, snippets
+from attnlab_theory.conform.sequences import continuations, passes, row_lengths, snippets
 from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.sequences.suite import Shown
 
@@ -24,6 +24,7 @@ class DecodeSuite(CachedLayerSuite):
         "two caches": continuations.separate,
         "old cache": continuations.branching,
         "elements apart": continuations.elements,
+        "rows of other lengths": row_lengths.unequal,
         "two objects": continuations.objects,
         "causality": passes.causality,
         "float64": lambda suite: passes.typed(suite, "float64"),

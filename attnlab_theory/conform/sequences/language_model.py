@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory.conform.calls import Kept, Reply
+from attnlab_theory.conform.codes import framed
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
 from attnlab_theory.conform.sequences.forms import CACHES
 from attnlab_theory.conform.sequences.rounding import apart, of_logits
@@ -221,7 +222,7 @@ class LanguageModelSuite(CacheSuite):
     def call(self, ids: str, more: str = "") -> str:
         """A call in Python."""
         ids = f"{ids}[0]" if self.flat else ids
-        ids = f"torch.from_numpy({ids})" if self.framework == "torch" else ids
+        ids = framed(ids, self.framework)
         return f"target({self.ids + '=' if self.by_name else ''}{ids}{more})"
 
     def got(self, o: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform.codes import framed
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
 from attnlab_theory.conform.sequences.suite import (
@@ -185,8 +186,8 @@ class LayerSuite(SequenceSuite):
     def shown(self, lines: Sequence[str]) -> Shown:
         """A counterexample, with a function that calls the target."""
         inside = SPELT[self.layout].format(x="x")
-        if self.framework == "torch":
-            inside = f"torch.from_numpy(np.ascontiguousarray({inside}))"
+        if self.framework != "numpy":
+            inside = framed(f"np.ascontiguousarray({inside})", self.framework)
         flags = "".join(f", {name}={value}" for name, value in self.plain.items())
         back = "{}.detach().numpy()" if self.framework == "torch" else "np.asarray({})"
         out = back.format(f"target({inside}{flags})") + {"td": "[None]", "tbd": ".swapaxes(0, 1)"}.get(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from attnlab_theory.conform.codes import framed
 from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.sequences.forms import BATCHES, LAYOUTS, SIZES
 from attnlab_theory.conform.sequences.suite import Shown, named
@@ -18,7 +19,7 @@ def shown(suite: CachedLayerSuite, tokens: int, cuts: Sequence[int], seed: int) 
     reshaped = f".reshape{shape}" if shape != flat else ""
     axis = LAYOUTS[suite.layout][2]
     piece = "[" + ":, " * axis + "a:b]"
-    wrap = "torch.from_numpy({})" if suite.framework == "torch" else "{}"
+    wrap = framed("{}", suite.framework)
     out = "np.asarray(o.detach())" if suite.framework == "torch" else "np.asarray(o)"
     flags = f", {form.flag}=True" * bool(form.flag and not suite.first_only)
     start = named(suite.about.get("methods", {}).get(form.start), SIZES)

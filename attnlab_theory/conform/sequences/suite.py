@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.calls import Kept, Reply, call
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.sequences.rounding import apart
 from attnlab_theory.conform.suite import LawSuite, Row, Said
 
@@ -113,6 +114,7 @@ class SequenceSuite(LawSuite):
             ratio = np.where(gap == 0, 0.0, gap / tolerance)
         place = np.unravel_index(int(ratio.argmax()), ratio.shape) if ratio.size else ()
         worst = float(ratio[place]) if ratio.size else 0.0
+        saw(self.caller, one, other, ratio)
         if worst <= 1:
             self.largest = max(self.largest, worst)
         return Verdict(worst, float(gap[place]) if ratio.size else 0.0, tuple(int(i) for i in place))
@@ -129,7 +131,7 @@ class SequenceSuite(LawSuite):
         found = [row.counterexample.lines for row in rows if isinstance(row.counterexample, Shown)]
         if not found:
             return []
-        begin = ["import sys", "import numpy as np"] + ["import torch"] * (self.framework == "torch")
+        begin = ["import sys", "import numpy as np"] + [f"import {self.framework}"] * (self.framework != "numpy")
         begin += [
             f"sys.path.insert(0, {place.folder!r})",
             f"from {place.module} import {place.names.partition('.')[0]}",

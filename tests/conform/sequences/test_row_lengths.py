@@ -1,0 +1,40 @@
+"""Rows of different lengths in one cache: right code holds whatever a mask means, and planted bugs fail."""
+
+import pytest
+
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.sequences.decode import DecodeSuite
+from attnlab_theory.conform.sequences.row_lengths import unequal
+from tests.conform.sequences import decoding, row_lengths_code
+
+
+@pytest.mark.parametrize("name", row_lengths_code.RIGHT)
+def test_right_rows_of_different_lengths_hold_over_20_seeds(name):
+    suite = DecodeSuite(Direct(row_lengths_code.RIGHT[name]), "decode")
+    found = {kind: {} for kind in ("float32", "float64")}
+    for suite.kind_of_numbers, told in found.items():
+        for seed in range(0, 60, 3):
+            told[seed] = unequal(suite, seed)
+    assert {said.verdict: said.line for each in found.values() for said in each.values()}.keys() == {"holds"}
+
+
+@pytest.mark.parametrize("name", row_lengths_code.BUGS)
+def test_a_planted_bug_of_rows_of_different_lengths_fails(name):
+    suite = DecodeSuite(Direct(row_lengths_code.BUGS[name](name)), "decode")
+    row = suite.row("rows of other lengths")
+    assert (row.verdict, "one of two rows has 3 positions less" in row.line) == ("fails", True)
+    # All rows of one length are right.
+    assert {suite.row(other).verdict for other in ("token by token", "chunks", "elements apart")} == {"holds"}
+
+
+def test_lengths_that_hide_keys_alone_are_a_convention():
+    row = DecodeSuite(Direct(row_lengths_code.hides_keys_alone), "decode").row("rows of other lengths")
+    assert (row.verdict, "the padding may keep its place" in row.line) == ("convention", True)
+
+
+def test_a_cache_that_takes_neither_is_said_not_to_be_tried():
+    row = DecodeSuite(Direct(decoding.decode()), "decode").row("rows of other lengths")
+    assert (row.verdict, row.line.startswith("not tried: it takes neither lengths nor a mask")) == (
+        "not judged",
+        True,
+    )
