@@ -26,6 +26,26 @@ def lacks_avx512() -> bool:
     return bool(flags) and "avx512f" not in flags[0].split()
 
 
+INTEL = " on Intel with AVX-512"
+ZEN_4 = " on AMD Zen 4"
+WITHOUT_AVX512 = " without AVX-512"
+KINDS = (INTEL, ZEN_4, "", WITHOUT_AVX512)
+"""What stands after the name of a benchmark: the kind of processor that it ran on. Nothing stands there for AMD's Zen 5
+and any other processor with AVX-512."""
+
+
+def kind() -> str:
+    """The kind of this processor, one of `KINDS`. It decides how fast the matrix products of jax and of torch are.
+
+    Zen 4 has AVX-512, but computes 256 bits at a time.
+    """
+    if lacks_avx512():
+        return WITHOUT_AVX512
+    if "GenuineIntel" in _told("vendor_id"):
+        return INTEL
+    return ZEN_4 if "AuthenticAMD" in _told("vendor_id") and "25" in _told("cpu family") else ""
+
+
 def _told(field: str) -> list[str]:
     """What the system says of every core; nothing if it is not Linux."""
     lines = INFORMATION.read_text().splitlines() if INFORMATION.exists() else []

@@ -30,9 +30,6 @@ AVX2 = {
 ASKED_FOR_AVX2 = " --isa avx2"
 """Stands after the name of a benchmark that ran so: the arguments that repeat it."""
 
-WITHOUT_AVX512 = " without AVX-512"
-"""Stands after the name of a benchmark that ran on a processor without AVX-512."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -108,7 +105,7 @@ def run(options: Options, known: Sequence[Benchmark]) -> int:
         return 2
     path = options.out / "results.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
-    titles = [f"{b.name}{kind}" for b in known for kind in ("", WITHOUT_AVX512, ASKED_FOR_AVX2)]
+    titles = [f"{b.name}{kind}" for b in known for kind in (*machine.KINDS, ASKED_FOR_AVX2)]
     chosen = {_title(b.name, options): b for b in known if not options.only or b.name in options.only}
     measured: dict[str, dict] = {}
 
@@ -153,9 +150,8 @@ def _write(results: dict[str, dict], out: Path) -> None:
 
 
 def _title(name: str, options: Options) -> str:
-    if machine.lacks_avx512():
-        return f"{name}{WITHOUT_AVX512}"
-    return f"{name}{ASKED_FOR_AVX2}" if options.isa == "avx2" else name
+    asked = options.isa == "avx2" and not machine.lacks_avx512()
+    return f"{name}{ASKED_FOR_AVX2 if asked else machine.kind()}"
 
 
 def main() -> int:

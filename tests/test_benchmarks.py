@@ -14,7 +14,7 @@ from benchmarks import children, machine, memory, ratios, run, table
 from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
 
 ONES = np.ones(1000)
-LACKS_AVX512 = machine.lacks_avx512
+LACKS_AVX512, KIND = machine.lacks_avx512, machine.kind
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +22,7 @@ def any_processor(monkeypatch):
     """How fast this machine multiplies, and with what, is no matter of the tests."""
     monkeypatch.setattr(machine, "SIZE", 64)
     monkeypatch.setattr(machine, "lacks_avx512", lambda: False)
+    monkeypatch.setattr(machine, "kind", lambda: "")
 
 
 def toy(quick: bool) -> list[Row]:
@@ -206,14 +207,17 @@ def test_a_child_that_ctrl_c_stops_says_nothing(capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_processors_with_and_without_avx512_stand_side_by_side(tmp_path, monkeypatch):
+def test_every_kind_of_processor_has_results_of_its_own(tmp_path, monkeypatch):
     run.run(run.Options(out=tmp_path), [TOY, OTHER])
     run.run(run.Options(only=("toy",), isa="avx2", out=tmp_path), [TOY, OTHER])
+    monkeypatch.setattr(machine, "kind", lambda: machine.ZEN_4)
+    run.run(run.Options(only=("toy",), out=tmp_path), [TOY, OTHER])
     monkeypatch.setattr(machine, "lacks_avx512", lambda: True)
+    monkeypatch.setattr(machine, "kind", lambda: machine.WITHOUT_AVX512)
     for isa in ("best", "avx2"):
         run.run(run.Options(only=("toy",), isa=isa, out=tmp_path), [TOY, OTHER])
     results = json.loads((tmp_path / "results.json").read_text())
-    assert list(results) == ["toy", "toy without AVX-512", "toy --isa avx2", "other"]
+    assert list(results) == ["toy on AMD Zen 4", "toy", "toy without AVX-512", "toy --isa avx2", "other"]
 
 
 @pytest.mark.parametrize(
@@ -223,6 +227,26 @@ def test_a_processor_says_whether_it_has_avx512(flags, lacks, tmp_path, monkeypa
     (tmp_path / "cpuinfo").write_text(f"processor : 0\n{flags}\n")
     monkeypatch.setattr(machine, "INFORMATION", tmp_path / "cpuinfo")
     assert LACKS_AVX512() is lacks
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "flags", "kind"),
+    [
+        ("GenuineIntel", 6, "avx2 avx512f", machine.INTEL),
+        ("GenuineIntel", 6, "avx2", machine.WITHOUT_AVX512),
+        ("AuthenticAMD", 25, "avx2 avx512f", machine.ZEN_4),
+        ("AuthenticAMD", 25, "avx2", machine.WITHOUT_AVX512),
+        ("AuthenticAMD", 26, "avx2 avx512f", ""),
+    ],
+)
+def test_the_kind_of_a_processor_follows_from_what_the_system_says(
+    vendor, family, flags, kind, tmp_path, monkeypatch
+):
+    core = f"vendor_id\t: {vendor}\ncpu family\t: {family}\nflags\t\t: fpu {flags}\n\n"
+    (tmp_path / "cpuinfo").write_text(2 * core)
+    monkeypatch.setattr(machine, "INFORMATION", tmp_path / "cpuinfo")
+    monkeypatch.setattr(machine, "lacks_avx512", LACKS_AVX512)
+    assert KIND() == kind
 
 
 @pytest.mark.parametrize(
