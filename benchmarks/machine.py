@@ -30,8 +30,8 @@ INTEL = " on Intel with AVX-512"
 ZEN_4 = " on AMD Zen 4"
 WITHOUT_AVX512 = " without AVX-512"
 KINDS = (INTEL, ZEN_4, "", WITHOUT_AVX512)
-"""What stands after the name of a benchmark: the kind of processor that it ran on. AMD's Zen 5, and any other processor
-with AVX-512, have nothing there."""
+"""What stands after the name of a benchmark: the kind of processor that it ran on. Nothing is there for AMD's Zen 5
+and for any other processor with AVX-512."""
 
 
 def kind() -> str:
