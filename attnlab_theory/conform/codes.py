@@ -13,6 +13,9 @@ from attnlab_theory.conform.callers import Place
 LITERAL = 24
 """So many numbers of an array at most are written out."""
 
+DIGITS = 600
+"""So many numbers of one digit at most are written out."""
+
 SEEDS, LONGEST = 140, 1 << 14
 """The seeds and the length of the streams in which an array is looked for."""
 
@@ -42,6 +45,10 @@ def short(x: np.ndarray) -> str:
         return code if x.size else f"np.zeros({x.shape}, '{x.dtype}')"
     if np.all(x == x.flat[0]):
         return f"np.full({x.shape}, {plain(x.flat[0].item())}, '{x.dtype}')"
+    if x.size <= DIGITS and x.dtype.kind in "fb" and set(np.unique(x.astype(float))) <= set(range(10)):
+        digits = "".join(str(int(each)) for each in x.ravel())
+        kind = "int" if x.dtype.kind == "b" else x.dtype
+        return f"np.array([*'{digits}'], '{kind}'){'.astype(bool)' * (kind == 'int')}.reshape{x.shape}"
     return ""
 
 

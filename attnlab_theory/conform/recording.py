@@ -55,7 +55,9 @@ class Log:
         self.begun = 0
         """Where the calls of the identity begin."""
         self._bytes = 0
-        self._seen: tuple[float, float] | None = None
+        self._seen: tuple[float, float, tuple[int, ...]] | None = None
+        self._told: dict[str, Shown] = {}
+        """What trial calls showed before any identity was tried, by the line that says so."""
 
     def begin(self) -> None:
         """Begin an identity."""
@@ -67,12 +69,20 @@ class Log:
         if self._bytes <= MOST_BYTES:
             self.made.append(made)
 
-    def saw(self, given: float, right: float) -> None:
-        """Remember what was found wrong last, and what stood where it should."""
-        self._seen = given, right
+    def saw(self, given: float, right: float, place: tuple[int, ...] = ()) -> None:
+        """Remember what was found wrong last, what stood where it should, and where, in some order of the axes."""
+        self._seen = given, right, place
+
+    def remember(self, line: str) -> None:
+        """Keep the calls that show what a line says until its identity is tried."""
+        if self._seen is not None and (wrong := self._spot(self._seen[0], at=self._seen[2])) is not None:
+            self._told[line] = self._of([wrong.call], wrong, self._seen[1])
+        self._seen = None
 
     def shown(self, line: str) -> Shown | None:
         """The calls that show what a line says of this identity; None if they cannot be told."""
+        if line in self._told:
+            return self._told[line]
         # What was found while the target was tried has no calls of its own.
         own = range(self.begun, len(self.made)) or range(len(self.made))
         for i in reversed(own):
@@ -83,8 +93,9 @@ class Log:
             for i, each in enumerate(self.made):
                 if changed := each.back.report.get("changed"):
                     return self._of([i], written=changed[0])
-        if self._seen is not None and (wrong := self._spot(self._seen[0])) is not None:
-            right = self._spot(self._seen[1], wrong)
+        if self._seen is not None and (wrong := self._spot(self._seen[0], at=self._seen[2])) is not None:
+            # Zeros and ones stand everywhere: they are right by themselves.
+            right = None if self._seen[1] in (0.0, 1.0) else self._spot(self._seen[1], wrong)
             return self._of([wrong.call, *([right.call] if right else [])], wrong, right or self._seen[1])
         for i in own:
             if self.made[i].back.report.get("differs"):
@@ -127,11 +138,21 @@ class Log:
                         return self._of([*range(i, j + 1)], Spot(j, array, place), Spot(i, array, place))
         return None
 
-    def _spot(self, value: float, other: Spot | None = None) -> Spot | None:
-        """The last place where a number stands that came back; not that of another one."""
+    def _spot(self, value: float, other: Spot | None = None, at: tuple[int, ...] = ()) -> Spot | None:
+        """The last place where a number stands that came back; not that of another one.
+
+        Args:
+            value: the number.
+            other: a place that it is not.
+            at: where it stands in another order of the axes, of which the last is the last. Of several places that
+                is the one, if there is such a place.
+        """
         for i in reversed(range(len(self.made))):
             for n, x in enumerate(self.made[i].back.arrays):
                 places = np.argwhere(np.isnan(x) if np.isnan(value) else x == value)
+                if at and x.ndim:
+                    alike = [place for place in places.tolist() if _alike(place, at)]
+                    places = np.array(alike[:1]) if alike else places
                 for place in places[: 1 + (other is not None and other.call == i)]:
                     spot = Spot(i, n, tuple(int(each) for each in place))
                     if spot != other:
@@ -253,7 +274,31 @@ def saw(caller: Caller, given: Any, right: Any, ratio: Any) -> None:
         wrong = np.nan_to_num(ratio, nan=np.inf, posinf=np.inf)
         place = np.unravel_index(int(np.argmax(wrong)), np.shape(wrong))
         if np.asarray(wrong)[place] > 1:
-            caller.log.saw(*(float(np.broadcast_to(x, np.shape(wrong))[place]) for x in (given, right)))
+            one, other = (float(np.broadcast_to(x, np.shape(wrong))[place]) for x in (given, right))
+            caller.log.saw(one, other, tuple(int(i) for i in place))
+
+
+def _alike(place: Sequence[int], at: Sequence[int]) -> bool:
+    """Whether two places are the same but for the order of the axes before the last, and axes of one."""
+    return place[-1] == at[-1] and sorted(filter(None, place[:-1])) == sorted(filter(None, at[:-1]))
+
+
+def contradicted(caller: Caller, line: str, weights: np.ndarray, *visible: np.ndarray) -> None:
+    """Tell a caller that records which weight a trial call gave wrong, if it is.
+
+    Args:
+        caller: of the target.
+        line: what will be said of it.
+        weights: of the first head, [t s].
+        visible: what each query may see, [t s], in every way that would be right.
+    """
+    if isinstance(caller, Recording) and weights.size:
+        shares = [each / np.maximum(each.sum(-1, keepdims=True), 1) for each in visible]
+        gaps = [np.abs(weights - share) for share in shares]
+        nearest = int(np.argmin([gap.max() for gap in gaps]))
+        wrong = np.minimum.reduce(gaps) if len(gaps) > 1 and np.minimum.reduce(gaps).max() > 1e-3 else gaps[nearest]
+        saw(caller, weights, shares[nearest], np.where(wrong > 1e-3, 1 + wrong, 0.0))
+        caller.log.remember(line)
 
 
 def _handed(made: Made) -> set[int]:

@@ -18,6 +18,7 @@ from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.refusals import projects, refuse_unsettled
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.recording import contradicted
 
 OF_HEADS = ("bhtd", "bthd", "htd", "thd")
 OF_ANY = ("bhtd", "bthd", "btd", "td")
@@ -156,11 +157,11 @@ def _causal(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     if kind.causal and not seen.equals(np.tri(6, dtype=bool)):
         wrong = np.argwhere(shown != np.tri(6, dtype=bool))
         _, _, t, s = wrong[0] if len(wrong) else (0, 0, 5, 5)
-        profile.failures.append(
-            ("visibility", f"query {t} of 6 gives key {s} the weight {seen.weights[:, :, t, s].max():.2g}")
-        )
+        line = f"query {t} of 6 gives key {s} the weight {seen.weights[:, :, t, s].max():.2g}"
+        _contradicts(caller, profile, "visibility", line, seen, np.tri(6, dtype=bool))
     elif not kind.causal and not future:
-        profile.failures.append(("visibility", "no query sees what comes after it: judge it --as causal"))
+        line = "no query sees what comes after it: judge it --as causal"
+        _contradicts(caller, profile, "visibility", line, seen, np.ones((6, 6), bool))
     if way.causal == "never":
         return Profile(way, lines, profile.failures)
     lines.append(("hides the future", f"by {way.names['causal']}" if way.causal == "asked" else "always"))
@@ -176,18 +177,15 @@ def _alignment(caller: Caller, kind: Kind, way: Conventions, profile: Profile) -
     seen = probed(caller, way, case)
     if seen.trouble:
         return "square"
-    for name, shift in (("end", 2), ("start", 0)):
-        if seen.equals(np.tri(3, 5, shift, dtype=bool)):
+    rights = {"end": np.tri(3, 5, 2, dtype=bool), "start": np.tri(3, 5, dtype=bool)}
+    for name, right in rights.items():
+        if seen.equals(right):
             return name
     sees = "; ".join(
         f"query {t} sees {np.flatnonzero(row > 0.01).tolist()}" for t, row in enumerate(seen.weights[0, 0])
     )
-    profile.failures.append(
-        (
-            "visibility",
-            f"3 queries see neither 1, 2, 3 nor 3, 4, 5 of 5 keys: {sees}",
-        )
-    )
+    line = f"3 queries see neither 1, 2, 3 nor 3, 4, 5 of 5 keys: {sees}"
+    _contradicts(caller, profile, "visibility", line, seen, *rights.values())
     return "square"
 
 
@@ -199,7 +197,7 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
         return Profile(dataclasses.replace(way, mask=""), lines, profile.failures)
     case = fitted(Case(queries=6, keys=6), kind, way)
     keep = (np.arange(6) <= np.arange(6)[:, None]) & (np.arange(6) % 2 == np.arange(6)[:, None] % 2)
-    said = ""
+    said, unlike = "", None
     for meaning in [declared["mask"]] if declared.get("mask") else MASKS:
         trial = dataclasses.replace(way, mask=meaning)
         seen = probed(caller, trial, case, keep)
@@ -207,6 +205,7 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
             way = trial
             break
         said = seen.trouble or said
+        unlike = unlike or (None if seen.trouble else seen)
     if not way.mask and said and way.is_causal(case) and way.causal == "asked":
         beside = dataclasses.replace(case, causal=False)
         if not all(probed(caller, dataclasses.replace(way, mask=each), beside, keep).trouble for each in MASKS):
@@ -214,7 +213,11 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
             return Profile(way, lines, profile.failures)
     if not way.mask:
         why = said or "weights do not follow it, whether it is read as True keeps, True drops or numbers added"
-        profile.failures.append(("masks", f"{way.names['mask']}: {why}"))
+        line = f"{way.names['mask']}: {why}"
+        if unlike is None:
+            profile.failures.append(("masks", line))
+        else:
+            _contradicts(caller, profile, "masks", line, unlike, way.visible(case, keep)[0, 0])
         return Profile(way, lines, profile.failures)
     words = {"bool-keep": "True keeps", "bool-drop": "True drops", "additive": "numbers are added"}
     lines.append((way.names["mask"], words[way.mask] + _mark(declared, "mask")))
@@ -247,19 +250,24 @@ def _windowed(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: 
         sees = seen.trouble or (
             f"query {row} of {size} sees {np.flatnonzero(seen.weights[0, 0, row] > 0.01).tolist()}"
         )
-        profile.failures.append(("visibility", f"a window of {width} has no meaning that we know: {sees}"))
+        line = f"a window of {width} has no meaning that we know: {sees}"
+        _contradicts(
+            caller, profile, "visibility", line, seen, *(within(each, width, size, size, 0) for each in WINDOWS)
+        )
         return Profile(way, lines, profile.failures)
     lines.append((f"a window of w = {width}", way.window))
     case = dataclasses.replace(case, queries=size - 2)
     seen = probed(caller, way, case)
-    for name, shift in (("end", 2), ("start", 0)):
-        if seen.equals(within(way.window, width, size - 2, size, shift)):
+    rights = {name: within(way.window, width, size - 2, size, shift) for name, shift in (("end", 2), ("start", 0))}
+    for name, right in rights.items():
+        if seen.equals(right):
             way = dataclasses.replace(way, alignment=name)
             break
     else:
         way = dataclasses.replace(way, alignment="square")
         if not seen.trouble:
-            profile.failures.append(("visibility", f"{size - 2} queries and {size} keys: another window"))
+            line = f"{size - 2} queries and {size} keys: another window"
+            _contradicts(caller, profile, "visibility", line, seen, *rights.values())
     lines.append(("more keys than queries", way.alignment))
     return Profile(way, lines, profile.failures)
 
@@ -284,6 +292,15 @@ def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     if best != "rsqrt" and errors[best] < 1e-4:
         way = dataclasses.replace(way, scale=best)
     return Profile(way, [*lines, ("scale", scales.WORDS[way.scale])], profile.failures)
+
+
+def _contradicts(
+    caller: Caller, profile: Profile, identity: str, line: str, seen: Seen, *rights: np.ndarray
+) -> None:
+    """Note that what is seen is none of what would be right, [t s] each."""
+    profile.failures.append((identity, line))
+    if not seen.trouble:
+        contradicted(caller, line, seen.weights[0, 0], *rights)
 
 
 def _sizes(case: Case, layout: str) -> list[int]:
