@@ -267,7 +267,7 @@ CUBES = exact_claim(
         for trial in range(2)
     ),
     rival=Rival(
-        statement="The law tells the order alone: a tenth of the unit is missed.",
+        statement="The law holds to the order of magnitude only: the remainder is a tenth of this unit or more.",
         source="Dong et al. 2021, who bound the order and give no matrix",
         predict=Interval.at_least(0.1),
     ),
