@@ -54,7 +54,7 @@ class Leaks:
     width: int = 8
     """Width of one input."""
     tokens: int | None = None
-    """For a model of token numbers: how many tokens there are. The function gets whole numbers, [length]."""
+    """For a model that reads token numbers: the size of its vocabulary. The function gets integers, [length]."""
     time_limit: float = 60.0
     """Seconds for everything the function does, its imports included."""
     json: bool = False

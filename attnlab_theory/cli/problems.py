@@ -36,7 +36,7 @@ class Check:
     template: str = ""
     """Print a file to fill in for this question, and nothing else."""
     replay: str = ""
-    """Try one case alone: the text that a counterexample prints, or a file with what --json prints."""
+    """Try one case alone. Give the text that a counterexample prints, or a file with the output of --json."""
     show_output: bool = False
     """Show what the answer prints."""
     time_limit: float = 60.0
@@ -44,7 +44,7 @@ class Check:
     times as long, plus ten seconds.
     """
     unfenced: bool = False
-    """Believe the verdict on a system that cannot keep a submission from rewriting it."""
+    """Judge even where there is no fence, so that an answer could rewrite its own verdict."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

@@ -99,6 +99,8 @@ class PretrainChanges(Changes):
 
     lr: Annotated[float | None, tyro.conf.arg(aliases=["--pretrain-lr"])] = None
     """The highest learning rate. The homework of some years calls it --pretrain_lr."""
+    seed: int = 0
+    """Initial weights, dropout and the pieces that are cut out of the text follow from the seed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
