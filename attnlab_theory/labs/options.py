@@ -56,7 +56,7 @@ class Folder(WithJson):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelSizes:
-    """The size of a model. Options that are left out have the lab's defaults."""
+    """The size of a model. Options that you leave out take the preset's values."""
 
     layers: int | None = None
     """Layers: blocks of attention and feed-forward network."""
@@ -76,7 +76,7 @@ class ModelSizes:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecipeChanges:
-    """How the model is trained. Options that are left out have the lab's defaults."""
+    """How the model is trained. Options that you leave out take the preset's values."""
 
     epochs: int | None = None
     """Passes over the training data."""

@@ -27,8 +27,9 @@ class Texts:
     vocabulary: Path | None = None
     """File of the words that are known, one a line. All others are read as <UNK>. For --unit words."""
     longer: Longer = "cut"
-    """What happens to a sentence that is longer than the block. cut: its end is cut off, and it is counted.
-    refuse: the run ends with an error."""
+    """What happens to a sentence that is longer than the block.
+    cut: its end is cut off. Such sentences are counted.
+    refuse: the command ends with an error."""
     mean: Mean = "sentences"
     """What weighs the same in the loss: every sentence, as in the homework, or every token."""
 

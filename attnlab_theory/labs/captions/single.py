@@ -106,7 +106,8 @@ class Evaluate(WithJson):
     seed: int = 0
     """The seed of the sentences that are drawn."""
     longer: Longer = "cut"
-    """What happens to a sentence that is longer than the block. cut: its end is cut off, and it is counted.
+    """What happens to a sentence that is longer than the block.
+    cut: its end is cut off. Such sentences are counted.
     refuse: the command ends with an error."""
 
     def run(self) -> int:

@@ -173,8 +173,8 @@ class RunLab(WholeRun, abc.ABC):
 class JudgeLab(WithJson):
     """Judge a finished run again, from the numbers in its folder. Nothing is trained.
 
-    It writes the findings again, and the numbers over seeds from which they follow. The record of the run keeps the
-    commit that trained it, and names the one that judged it.
+    The command writes the findings again, and the numbers over seeds from which they follow. The record of the run
+    keeps the commit that trained it, and names the one that judged it.
     """
 
     name: ClassVar[str]

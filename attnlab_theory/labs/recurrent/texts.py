@@ -29,8 +29,9 @@ class Texts:
     least: int | None = None
     """Tokens that the training file holds less often are read as <UNK>. By default 3, for characters 1."""
     longer: Longer = "cut"
-    """What happens to a sentence that is longer than the block. cut: its end is cut off, and it is counted.
-    refuse: the run ends with an error."""
+    """What happens to a sentence that is longer than the block.
+    cut: its end is cut off. Such sentences are counted.
+    refuse: the command ends with an error."""
 
     def material(self, seed: int) -> "Material":
         """The sentences: of the files, or drawn from the grammar by the seed.
