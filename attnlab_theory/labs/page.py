@@ -193,7 +193,7 @@ def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
         for quantity in quantities:
             values = [each.value for each in group if each.quantity == quantity]
             told = (f"{x:.4g}" for x in (min(values), float(np.median(values)), max(values)))
-            rows.append((_called(quantity), ", ".join(fields), str(len(values)), *told))
+            rows.append((_called(quantity), ", ".join(map(_called, fields)), str(len(values)), *told))
         yield from _table(("quantity", "by", "numbers", "least", "median", "greatest"), rows, words=2)
 
 
@@ -236,7 +236,10 @@ def _cell(value: Any) -> str:
 def _called(name: str) -> str:
     """A quantity, or a field of a setting, in words for people. A loss that is "gained" in a file has changed."""
     words = name.replace("_", " ").replace(" less ", " minus ")
-    return f"change of {words.removesuffix(' gained')}" if words.endswith(" gained") else words
+    for end, begin in ((" gained", "change"), (", less", "difference")):
+        if words.endswith(end):
+            return f"{begin} of {words.removesuffix(end)}"
+    return words
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> Iterator[str]:
