@@ -115,8 +115,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "log of the gradient's norm": "the logarithm of the norm of the last loss's gradient with respect to a "
         "token's vector, minus its value at distance 0",
         "hidden": "units of the hidden layer",
-        "slope of that by doublings of the hidden layer": "the slope of the loss of the W-RNN minus the RNN's",
-        "slope of that by decades of the rate": "the slope of the share of garbled words",
+        "slope of that by doublings of the hidden layer": "the slope of the loss of the W-RNN minus the RNN's; "
+        "above 0 its lead shrinks",
+        "slope of that by decades of the rate": "the slope of the share of garbled words, for each factor 10 of "
+        "the rate",
         "rate": "the learning rate",
         "garbled words": "the share of generated words that are in no text",
         "setting": "network, hidden units / characters of a window / learning rate",
@@ -154,7 +156,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "rollout": "attention weights, multiplied from layer to layer",
         "leave-one-out": "the log-odds that are lost if the token is deleted",
         "pair": "the two explanations that are compared",
-        "rank correlation": "of the sizes of two explanations' scores of a review's tokens, averaged over reviews",
+        "rank correlation": "how alike two explanations rank a review's tokens by the size of their scores "
+        "(Spearman)",
         "left out": "reviews that are too short for a correlation, or have equal scores",
         "share": "the share of a review's tokens that are hidden or kept",
         "moved by hiding": "how far the answer moves if the top tokens are blank, minus if random ones are",
@@ -178,7 +181,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "slope of the variance": "how much the variance of a type's scores rises with the squared score of its "
         "mean key. In the homework it is 0.5",
         "variance explained by the stretch": "the share of the variance of scores that goes with that slope",
-        "squared distance of means": "of a type's mean key from the mean of all types, averaged over types",
+        "squared distance of means": "the squared distance of a type's mean key from the mean of all types, "
+        "averaged",
         "own mean": "the mean of all keys of one type of token",
         "variance along own mean beyond that along others'": "the relative variance of a type's keys along its "
         "own mean, minus that along the means of types of similar count",
@@ -204,7 +208,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "neighbours",
         "gamble explained by neighbours": "the share of the gamble's variance that the neighbours explain",
         "copies": "heads that all have one head's query",
-        "correlation of heads": "of how two heads split their weight between two keys",
+        "correlation of heads": "how far two heads split their weight between two keys alike",
         "tenth": "a tenth of the predicted weights, from the small ones to the large ones",
         "mean weight by prediction": "the mean of the actual weights in that tenth",
     },
