@@ -53,7 +53,8 @@ class Conform:
     layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td", "tbd"] | None = None
     """The order of the axes: b batch, h heads, t tokens, d channels."""
     mask: Literal["bool-keep", "bool-drop", "additive", "none"] | None = None
-    """What a mask means: True keeps, True drops, or numbers that are added."""
+    """What a mask means. bool-keep: True keeps a key. bool-drop: True drops it. additive: it is added to the
+    scores. none: there is no mask."""
     framework: Literal["numpy", "torch", "jax"] | None = None
     """Whose arrays the target takes."""
     scale: str | None = None

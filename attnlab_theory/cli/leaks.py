@@ -40,7 +40,7 @@ class Leaks:
     """Find the outputs of your function that change when future inputs change.
 
     Outputs of prefixes alone are compared, too: they show what depends on the length of the whole. Then lengths of
-    17, 65 and 130 are tried, where blocks of 16, 64 and 128 end.
+    17, 65 and 130 are tried, just above blocks of 16, 64 and 128.
 
     For a class, an instance that is made without arguments is the function. A function that wants a batch gets a
     batch of one. If it returns several arrays, the first is judged. Of a dictionary, the array with a row for each

@@ -30,7 +30,7 @@ class Check:
     answer: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[FILE.py::FUNCTION]")] = ""
     """A file or a notebook with your answer, and the function in it. Without it, the questions are listed."""
     question: str = ""
-    """The question it answers, as HOMEWORK/QUESTION."""
+    """The question that the function answers, as HOMEWORK/QUESTION."""
     list: bool = False
     """List the questions that can be judged."""
     template: str = ""

@@ -27,6 +27,9 @@ MARK = "<!-- Written by attnlab from the JSON files of this folder. Changes are 
 ROWS = 60
 """Nobody reads a longer table of numbers: their least, median and greatest stand for them."""
 
+VERDICTS = "INCONCLUSIVE: the measurements do not decide. A conjecture is a statement without an expected verdict."
+"""What a reader must know of the words for verdicts."""
+
 MANY = 16
 """A statement with more settings has only one row, without a row for each setting."""
 
@@ -69,7 +72,7 @@ def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = (
     judged, counted = _split(folder, records, further)
     tables: list[str] = []
     if judged:
-        tables += ["", "## Verdicts", "", *_of_findings(judged)]
+        tables += ["", "## Verdicts", "", VERDICTS, "", *_of_findings(judged)]
     if sentences:
         tables += ["", *(f"* {plain(each)}" for each in sentences)]
     for name, estimates in counted.items():

@@ -8,6 +8,8 @@ DISCORDANT = {
     "mcnemar p": "the p-value of McNemar's exact test that both are right equally often",
 }
 
+ARM = "one of the models that are compared"
+
 ABOVE = "test loss minus the loss of the grammar that drew the sentences, in nats per token"
 
 SEARCHED = {
@@ -18,6 +20,8 @@ SEARCHED = {
 
 TERMS: Mapping[str, Mapping[str, str]] = {
     "knowledge": {
+        "variant": "one of the models that are compared",
+        "group, groups": "the persons whom the questions are about",
         "none": "a model that was not pretrained",
         "vanilla": "a pretrained model with learned positions",
         "rope": "a pretrained model with rotary positions",
@@ -55,6 +59,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "weight on the name": "the weight that the head gives to the name where the answer begins",
     },
     "captions": {
+        "arm": ARM,
         "scratch": "the preset, trained from random weights in one order",
         "shuffled": "another order in every epoch",
         "pretrained": "the model has learned another text first",
@@ -88,6 +93,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "worth of a head": "the rise of the loss without the head, in nats per token",
     },
     "mixers": {
+        "arm": ARM,
         "separate": "attention with projections of its own for queries, keys and values",
         "additive": "additive scores in place of dot products",
         "shared-qk": "one projection for queries and keys",
@@ -104,6 +110,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "greatest of the least wanted weights": "the best head of all seeds",
     },
     "recurrent": {
+        "arm": ARM,
         "w-rnn": "the homework's network: an RNN with a second hidden layer, and both are joined crosswise",
         "rnn-16, w-rnn-16": "a hidden layer of so many units",
         "against": "the network that is subtracted",
@@ -126,6 +133,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "smoothed loss": "0.999 of the value before plus 0.001 of the new loss, in nats per character, at the end",
     },
     "reviews": {
+        "part": "a model that is compared with others, over all seeds",
         "base": "AdamW at the shared rate: all other parts are compared with it",
         "variant": "the optimizer, its learning rate, and what else differs",
         "at the shared rate": "at AdamW's learning rate",
