@@ -90,12 +90,12 @@ def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = (
 def _terms(records: Iterable[str], tables: Iterable[str]) -> Iterator[str]:
     """What words in the tables mean, as a table of those that occur."""
     said = "\n".join(tables)
-    rows = [
+    rows = dict.fromkeys(
         (term, meaning)
         for name in records
         for term, meaning in TERMS.get(name, {}).items()
         if any(re.search(rf"(?<![\w-]){re.escape(each)}(?![\w])", said) for each in term.split(", "))
-    ]
+    )
     if rows:
         yield from ("", "## Words in the tables", "", *_table(("word", "meaning"), rows))
 
@@ -197,7 +197,7 @@ def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
             values = [each.value for each in group if each.quantity == quantity]
             told = (f"{x:.4g}" for x in (min(values), float(np.median(values)), max(values)))
             rows.append((_called(quantity), ", ".join(map(_called, fields)), str(len(values)), *told))
-        yield from _table(("quantity", "by", "numbers", "least", "median", "greatest"), rows, words=2)
+        yield from _table(("quantity", "for each", "how many", "least", "median", "greatest"), rows, words=2)
 
 
 def _of_search(found: dict[str, Any]) -> Iterator[str]:

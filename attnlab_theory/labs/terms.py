@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 
+MCNEMAR = {"mcnemar p": "the p-value of McNemar's exact test that both are right equally often"}
+
 DISCORDANT = {
     "only first, only second": "how many questions only the first, or only the second, answers right",
     "discordant odds": "questions that only the second answers right, divided by those of the first alone",
-    "mcnemar p": "the p-value of McNemar's exact test that both are right equally often",
+    **MCNEMAR,
 }
 
 ARM = "one of the models that are compared"
@@ -232,6 +234,9 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "rank of a drawn sketch": "the rows of a Gaussian sketch, by theory",
         "tokens from": "sentences of this many tokens or more, but fewer than in the next row",
         "change of accuracy": "the accuracy with all heads replaced minus that of the model as it is",
+        "discordant odds": "sentences that only the replaced model labels right, divided by those of the model as "
+        "it is",
+        **MCNEMAR,
         "only first, only second": "how many sentences only the model as it is, or only the replaced one, labels "
         "right",
     },
@@ -249,6 +254,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "accuracy lost": "the accuracy with the head minus that without it",
         "log-odds moved": "how far the log-odds of the right label move without the head",
         "only with, only without": "how many sentences are labelled right only with, or only without, the head",
+        **MCNEMAR,
         "log-odds lost beyond the sum": "the log-odds lost without both heads, minus the two losses without one",
     },
 }
