@@ -11,7 +11,6 @@ from attnlab_theory import files
 from attnlab_theory.labs.knowledge.arms import (
     FINETUNING,
     FINETUNING_FROM_SCRATCH,
-    PRETRAINED,
     PRETRAINING,
     STORING,
     RuleName,
@@ -32,7 +31,8 @@ VariantName = Annotated[
     tyro.conf.Positional,
     tyro.conf.arg(
         metavar="VARIANT",
-        help=f"The model: {', '.join(PRETRAINED)}.",
+        help="The model. By its positions: vanilla (learned), rope, sinusoidal, alibi, nope (none). By its "
+        "attention: synthesizer, random-synthesizer, additive, shared (queries are keys), features (random).",
     ),
 ]
 """The type of a variant's name: any string. `variants.variant` has the names, and refuses an unknown one."""
