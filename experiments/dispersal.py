@@ -10,7 +10,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (sharp, sink) = style.panels(
-        "With bounded scores the largest weight falls as $1/n$; with a sink the output can vanish", columns=2
+        r"With scores in $\pm M$ the largest weight is at most $e^{2M}/n$; with a sink the output can vanish",
+        columns=2,
     )
     reached = findings.of("dispersal-is-reached")
     for series, peak in enumerate(style.series_of(reached, "peak")):
@@ -21,7 +22,9 @@ def draw_figure(findings: Findings):
     style.draw_predicted(sharp, keys, "n", series=3, label="random keys, $d = 4$, $M = 4$, mean")
     style.draw_measured(sharp, keys, "n", series=3)
     grown = findings.of("scores-that-grow-like-ln-n-stay-sharp")
-    style.draw_predicted(sharp, grown, "n", series=4, label=r"a key asked for with $1.25\ln n$, $d = 32$: at least")
+    style.draw_predicted(
+        sharp, grown, "n", series=4, label=r"random keys, strength $1.25\ln n$, $d = 32$ (lower bound)"
+    )
     style.draw_measured(sharp, grown, "n", series=4)
     sharp.set_xscale("log", base=2)
     sharp.set(
@@ -30,7 +33,7 @@ def draw_figure(findings: Findings):
         ylabel="largest weight",
         title=r"The largest weight falls, scores in $\pm M$",
     )
-    sharp.legend(loc="lower left")
+    sharp.legend(loc="lower left", fontsize=8)
     chosen = findings.of("a-sink-scales-the-output", n=16)
     style.draw_predicted(sink, chosen, "beta", label="with a sink: $Z/(Z + 1)$")
     style.draw_measured(sink, chosen, "beta")

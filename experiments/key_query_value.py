@@ -20,7 +20,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Plain self-attention only copies its tokens; keys, queries and values send tokens 1 and 2 "
+        "Plain self-attention only copies its tokens; constructed queries and values send tokens 1 and 2 "
         r"to $u_b - u_c$ and $u_b$",
         rows=2,
         columns=3,

@@ -25,10 +25,12 @@ def draw_figure(findings: Findings):
     style.draw_predicted(slope, dot, "size", label=r"dot products: $c^2(n - 1)/n + 1/n$")
     style.draw_measured(slope, dot, "size")
     distance = findings.of("attention-by-distances-is-lipschitz")
-    style.draw_predicted(slope, distance, "size", series=1, label="distances: what all tokens can move it by")
+    style.draw_predicted(slope, distance, "size", series=1, label="by distance: sum of slopes")
     style.draw_measured(slope, distance, "size", series=1)
     bound = findings.of("dot-product-attention-has-a-constant")[0].predicted.high
-    slope.axhline(bound, color="#777777", linewidth=1, linestyle="--", label=r"never above $4W_0((n - 1)/e) + 1$")
+    slope.axhline(
+        bound, color="#777777", linewidth=1, linestyle="--", label=r"by distance at most $4W_0((n - 1)/e) + 1$"
+    )
     slope.set_xscale("log", base=2)
     slope.set(
         yscale="log",

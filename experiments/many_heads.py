@@ -31,7 +31,9 @@ def draw_figure(findings: Findings):
             xticks=[2, 4, 8, 16],
             xticklabels=["2", "4", "8", "16"],
         )
-    style.draw_refuted(axes[1], findings.of("many-heads-square-law"), "heads", label=r"$1/H^2$ here too")
+    style.draw_refuted(
+        axes[1], findings.of("many-heads-square-law"), "heads", label=r"$1/H^2$ if all are stretched, too"
+    )
     for ax in axes:
         ax.legend(loc="lower left")
     style.legend(figure)

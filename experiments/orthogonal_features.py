@@ -41,7 +41,7 @@ def draw_figure(findings: Findings):
     chi = findings.of("orthogonal-features-are-unbiased")
     style.draw_predicted(right, chi, "sum_square", series=1, label=r"norms drawn from $\chi_d$")
     style.draw_measured(right, chi, "sum_square", series=1)
-    right.set(xlabel=r"$L = \|x + y\|^2$, at $d = m = 8$", ylabel="mean estimate over what it estimates")
+    right.set(xlabel=r"$L = \|x + y\|^2$, at $d = m = 8$", ylabel="mean estimate over true value")
     right.legend(loc="lower left")
     style.legend(figure)
     return figure

@@ -57,7 +57,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "As the kernel vanishes, the variance of trigonometric features grows without end; normalisers fail",
+        "As the kernel vanishes, trigonometric features vary without bound; their normalisers can be negative",
         columns=4,
         size=(15.0, 4.2),
     )

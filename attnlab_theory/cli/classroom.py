@@ -39,7 +39,7 @@ class Grade:
     html: Path | None = None
     """Write a page for each submission, with its counterexamples, into this folder."""
     journal: Path | None = None
-    """The file to go on from. By default it is FOLDER-HOMEWORK.jsonl, beside the folder."""
+    """The record from which a stopped run goes on. By default it is FOLDER-HOMEWORK.jsonl, beside the folder."""
     template: bool = False
     """Print a file with all functions to fill in, and nothing else."""
     time_limit: float = 20.0
@@ -47,7 +47,7 @@ class Grade:
     processes: int = 0
     """How many submissions to judge at a time. 0: two more than there are cores, ten at most."""
     unfenced: bool = False
-    """Believe verdicts on a system that cannot keep a submission from rewriting them."""
+    """Grade even where there is no fence, so that a submission could rewrite its own verdict."""
     json: bool = False
     """Print one JSON value and nothing else."""
     cluster: str | None = None

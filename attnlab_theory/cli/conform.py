@@ -53,7 +53,8 @@ class Conform:
     layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td", "tbd"] | None = None
     """The order of the axes: b batch, h heads, t tokens, d channels."""
     mask: Literal["bool-keep", "bool-drop", "additive", "none"] | None = None
-    """What a mask means: True keeps, True drops, or numbers that are added."""
+    """What a mask means. bool-keep: True keeps a key. bool-drop: True drops it. additive: it is added to the
+    scores. none: there is no mask."""
     framework: Literal["numpy", "torch", "jax"] | None = None
     """Whose arrays the target takes."""
     scale: str | None = None
@@ -63,11 +64,11 @@ class Conform:
     softcap: float | None = None
     """The cap of a target that has no argument for it."""
     width: int | None = None
-    """The width of the tokens of a mixer or decoder, where trial does not find it."""
+    """The width of the tokens of a mixer or decoder, if trying does not find it."""
     vocab: int | None = None
     """How many token ids a model has. By default as many as it has logits."""
     causal: bool = False
-    """A mixer promises to hide the future, though it looks as if it did not."""
+    """Judge a mixer as one that promises to hide the future, even if a trial shows that it does not."""
     features: Literal["elu", "relu", "exp", "identity", "softmax", "efficient"] | None = None
     """The feature map of linear attention: elu is elu(x) + 1; efficient softmaxes keys over tokens."""
     normaliser: Literal["yes", "no"] | None = None
@@ -89,7 +90,7 @@ class Conform:
     junit: Path | None = None
     """Write the rows into this file, as JUnit's XML."""
     export: Literal["npz", "onnx"] | None = None
-    """Write our own vectors to the file or folder TARGET, for others to read, and nothing else."""
+    """Write our test cases and their right answers to the file or folder TARGET, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None
     """Print an adapter to fill in, and nothing else."""
     peers: bool = False

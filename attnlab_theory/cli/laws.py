@@ -127,7 +127,7 @@ class Answers:
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
     findings: Path | None = None
-    """Folder of one lab's run: its findings alone are used. By default lab/LAB, or what comes with attnlab."""
+    """Folder of a lab's run. Only its findings are used. By default those in lab/LAB or those of attnlab."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

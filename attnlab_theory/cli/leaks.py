@@ -40,7 +40,7 @@ class Leaks:
     """Find the outputs of your function that change when future inputs change.
 
     Outputs of prefixes alone are compared, too: they show what depends on the length of the whole. Then lengths of
-    17, 65 and 130 are tried, where blocks of 16, 64 and 128 end.
+    17, 65 and 130 are tried, just above blocks of 16, 64 and 128.
 
     For a class, an instance that is made without arguments is the function. A function that wants a batch gets a
     batch of one. If it returns several arrays, the first is judged. Of a dictionary, the array with a row for each
@@ -54,7 +54,7 @@ class Leaks:
     width: int = 8
     """Width of one input."""
     tokens: int | None = None
-    """For a model of token numbers: how many tokens there are. The function gets whole numbers, [length]."""
+    """For a model that reads token numbers: the size of its vocabulary. The function gets integers, [length]."""
     time_limit: float = 60.0
     """Seconds for everything the function does, its imports included."""
     json: bool = False

@@ -30,13 +30,13 @@ class Check:
     answer: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[FILE.py::FUNCTION]")] = ""
     """A file or a notebook with your answer, and the function in it. Without it, the questions are listed."""
     question: str = ""
-    """The question it answers, as HOMEWORK/QUESTION."""
+    """The question that the function answers, as HOMEWORK/QUESTION."""
     list: bool = False
     """List the questions that can be judged."""
     template: str = ""
     """Print a file to fill in for this question, and nothing else."""
     replay: str = ""
-    """Try one case alone: the text that a counterexample prints, or a file with what --json prints."""
+    """Try one case alone. Give the text that a counterexample prints, or a file with the output of --json."""
     show_output: bool = False
     """Show what the answer prints."""
     time_limit: float = 60.0
@@ -44,7 +44,7 @@ class Check:
     times as long, plus ten seconds.
     """
     unfenced: bool = False
-    """Believe the verdict on a system that cannot keep a submission from rewriting it."""
+    """Judge even where there is no fence, so that an answer could rewrite its own verdict."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

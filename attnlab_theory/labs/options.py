@@ -35,7 +35,7 @@ class Checkpoints(WithJson):
     writing_params_path: Path
     """File for the trained model. Until training ends, PATH.partial holds the last checkpoint."""
     resume: bool = False
-    """Continue from PATH.partial, if there is one. The result does not change by that."""
+    """Continue from PATH.partial, if there is one. The result is as if training had not stopped."""
     save_every: float = 60.0
     """Seconds between two checkpoints."""
 
@@ -56,7 +56,7 @@ class Folder(WithJson):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelSizes:
-    """The size of a model. What is left out is the lab's default."""
+    """The size of a model. Options that you leave out take the preset's values."""
 
     layers: int | None = None
     """Layers: blocks of attention and feed-forward network."""
@@ -76,10 +76,10 @@ class ModelSizes:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecipeChanges:
-    """How the model is trained. What is left out is the lab's default."""
+    """How the model is trained. Options that you leave out take the preset's values."""
 
     epochs: int | None = None
-    """Passes over the data."""
+    """Passes over the training data."""
     batch_size: int | None = None
     """Documents in one batch. A batch makes one step of the optimizer."""
     lr: float | None = None
@@ -93,7 +93,7 @@ class RecipeChanges:
     sorted: documents of similar length together, one in each row.
     packed: several documents in each row, which is faster where most documents are short."""
     seed: int = 0
-    """Initial weights, dropout and any corruption of the text follow from the seed."""
+    """Initial weights and dropout follow from the seed."""
 
     def of(self, recipe: Recipe) -> Recipe:
         """The recipe with the options that were given."""

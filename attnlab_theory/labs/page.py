@@ -27,6 +27,9 @@ MARK = "<!-- Written by attnlab from the JSON files of this folder. Changes are 
 ROWS = 60
 """Nobody reads a longer table of numbers: their least, median and greatest stand for them."""
 
+VERDICTS = "INCONCLUSIVE: the measurements do not decide. A conjecture is a statement without an expected verdict."
+"""What a reader must know of the words for verdicts."""
+
 MANY = 16
 """A statement with more settings has only one row, without a row for each setting."""
 
@@ -69,7 +72,7 @@ def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = (
     judged, counted = _split(folder, records, further)
     tables: list[str] = []
     if judged:
-        tables += ["", "## Verdicts", "", *_of_findings(judged)]
+        tables += ["", "## Verdicts", "", VERDICTS, "", *_of_findings(judged)]
     if sentences:
         tables += ["", *(f"* {plain(each)}" for each in sentences)]
     for name, estimates in counted.items():
@@ -87,12 +90,12 @@ def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = (
 def _terms(records: Iterable[str], tables: Iterable[str]) -> Iterator[str]:
     """What words in the tables mean, as a table of those that occur."""
     said = "\n".join(tables)
-    rows = [
+    rows = dict.fromkeys(
         (term, meaning)
         for name in records
         for term, meaning in TERMS.get(name, {}).items()
         if any(re.search(rf"(?<![\w-]){re.escape(each)}(?![\w])", said) for each in term.split(", "))
-    ]
+    )
     if rows:
         yield from ("", "## Words in the tables", "", *_table(("word", "meaning"), rows))
 
@@ -193,8 +196,8 @@ def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
         for quantity in quantities:
             values = [each.value for each in group if each.quantity == quantity]
             told = (f"{x:.4g}" for x in (min(values), float(np.median(values)), max(values)))
-            rows.append((_called(quantity), ", ".join(fields), str(len(values)), *told))
-        yield from _table(("quantity", "by", "numbers", "least", "median", "greatest"), rows, words=2)
+            rows.append((_called(quantity), ", ".join(map(_called, fields)), str(len(values)), *told))
+        yield from _table(("quantity", "for each", "how many", "least", "median", "greatest"), rows, words=2)
 
 
 def _of_search(found: dict[str, Any]) -> Iterator[str]:
@@ -236,7 +239,10 @@ def _cell(value: Any) -> str:
 def _called(name: str) -> str:
     """A quantity, or a field of a setting, in words for people. A loss that is "gained" in a file has changed."""
     words = name.replace("_", " ").replace(" less ", " minus ")
-    return f"change of {words.removesuffix(' gained')}" if words.endswith(" gained") else words
+    for end, begin in ((" gained", "change"), (", less", "difference")):
+        if words.endswith(end):
+            return f"{begin} of {words.removesuffix(end)}"
+    return words
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> Iterator[str]:

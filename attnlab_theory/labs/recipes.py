@@ -35,7 +35,7 @@ class Recipe:
     """One stage of training, with one of `language.optimizers`."""
 
     epochs: int
-    """Passes over the data."""
+    """Passes over the data; the largest number of them if training stops early."""
     batch: int
     """Documents for one step. If rows are packed: rows."""
     rate: float

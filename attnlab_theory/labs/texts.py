@@ -17,7 +17,7 @@ class Texts:
     train: Path | None = None
     """Sentences to learn."""
     validation: Path | None = None
-    """Sentences that say when to stop."""
+    """Sentences that say when to stop (captions only)."""
     test: Path | None = None
     """Sentences to test with at the end."""
     unit: Unit = "words"
@@ -27,7 +27,9 @@ class Texts:
     vocabulary: Path | None = None
     """File of the words that are known, one a line. All others are read as <UNK>. For --unit words."""
     longer: Longer = "cut"
-    """What happens to a sentence that does not fit into the block. Cut ones are counted."""
+    """What happens to a sentence that is longer than the block.
+    cut: its end is cut off. Such sentences are counted.
+    refuse: the command ends with an error."""
     mean: Mean = "sentences"
     """What weighs the same in the loss: every sentence, as in the homework, or every token."""
 

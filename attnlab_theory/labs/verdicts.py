@@ -121,7 +121,10 @@ class Verdicts:
             )
         if self.apart:
             counts = ", ".join(f"{count} {_at(rate)}" for rate, count in self.apart.items())
-            lines.append(f"Other verdicts, on every model or on no training, have rates of their own: {counts}.")
+            lines.append(
+                "Other verdicts are about single models or about no training. They have error rates of their own: "
+                f"{counts}."
+            )
         grouped = collections.Counter((each.claim, each.runs, each.needs) for each in self.unjudged)
         for (claim, runs, needs), count in grouped.items():
             has = "1 run" if runs == 1 else f"{runs} runs"

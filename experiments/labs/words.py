@@ -1,4 +1,4 @@
-"""Write the words of today into what is committed: the statements of findings, and the titles of figures.
+"""Write the words of today into what is committed: statements of findings and rivals, and the titles of figures.
 
 Numbers and verdicts stay as they are. `python experiments/labs/words.py figures` does so for all experiments.
 It also writes the statements of the lab of heads, whose runs nobody judges again, and the pages of its folders.
@@ -26,8 +26,11 @@ from attnlab_theory.labs.recurrent import tuning
 from attnlab_theory.labs.reviews.arms import BASE
 from attnlab_theory.report import record, style
 
+Said = tuple[str, str | None]
+"""The statement of a claim, and that of its rival if it has one of its own."""
 
-def renewed(rows: Iterable[Mapping[str, Any]], statements: Mapping[str, str]) -> list[dict[str, Any]]:
+
+def renewed(rows: Iterable[Mapping[str, Any]], statements: Mapping[str, Said]) -> list[dict[str, Any]]:
     """Findings with the statements of today.
 
     Args:
@@ -37,21 +40,29 @@ def renewed(rows: Iterable[Mapping[str, Any]], statements: Mapping[str, str]) ->
     Raises:
         KeyError: if there is no such claim any more.
     """
-    return [{**row, "statement": statements[row["claim"]]} for row in rows]
+    return [_renewed(row, *statements[row["claim"]]) for row in rows]
 
 
-def stated(folder: Path) -> dict[Path, dict[str, str]]:
+def _renewed(row: Mapping[str, Any], statement: str, of_rival: str | None) -> dict[str, Any]:
+    rival = row.get("rival")
+    if rival is None or of_rival is None:
+        return {**row, "statement": statement}
+    return {**row, "statement": statement, "rival": {**rival, "statement": of_rival}}
+
+
+def stated(folder: Path) -> dict[Path, dict[str, Said]]:
     """The files with findings of experiments and of heads, each with the statements of today.
 
     Args:
         folder: of the figures.
     """
-    of_heads = {each.name: each.statement for each in STATEMENTS}
+    of_heads: dict[str, Said] = {each.name: (each.statement, None) for each in STATEMENTS}
     found = {path: of_heads for path in (folder / "heads").rglob("*.findings.json")}
     for script in Path(__file__).parents[1].glob("*.py"):
         path = folder / f"{script.stem}.json"
         if path.exists():
-            found[path] = {claim.name: claim.statement for claim in _experiment(script).claims}
+            claims = _experiment(script).claims
+            found[path] = {each.name: (each.statement, each.rival and each.rival.statement) for each in claims}
     return found
 
 

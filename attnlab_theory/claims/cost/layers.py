@@ -141,7 +141,7 @@ def _first_overtaken(setting: MixingAndRival) -> int:
 CROSSING = counted_claim(
     name="mixing-overtakes",
     statement=r"Mixing first costs as much as the projections at $T = 2d$, the MLP at $4d$, all other products at "
-    r"$6d$; with its projections it overtakes the MLP at $2d$. Generating with a cache doubles it: "
+    r"$6d$; with its projections it overtakes the MLP at $2d$. Generating with a cache doubles these lengths: "
     r"$T + 1 = 4d, 8d, 12d, 4d$.",
     source="mathematics/cost.md#where-mixing-overtakes-the-rest; ann-hw3/5.2.3",
     predict=lambda s: theory.crossing(s.d, s.rival, cached=s.cached),
@@ -151,7 +151,7 @@ CROSSING = counted_claim(
         *(MixingAndRival(d=4, rival=rival, cached=True) for rival in Rival),
     ),
     rival=counted_rival(
-        statement=r"Mixing costs $2T^2d$, so it overtakes at twice these lengths.",
+        statement=r"Mixing costs $2T^2d$, so it costs as much as the others at twice these lengths.",
         source="the scores counted and the weighted mean of the values left out",
         # Half of the mixing costs as much as a rival where all of it would at twice the width.
         predict=lambda s: theory.crossing(2 * s.d, s.rival, cached=s.cached),
@@ -263,8 +263,9 @@ def _generated_otherwise(setting: PaddedGeneration) -> int:
 
 OTHERWISE = counted_claim(
     name="generation-with-padding-or-without-a-cache",
-    statement=r"A cache of fixed length pays $4T_{\max}d$ a step for mixing, however little it holds; without a "
-    r"cache the sums are $12T(T+1)d^2 + \frac{2}{3}T(T+1)(2T+1)d$, one power of $T$ more.",
+    statement=r"With a cache of fixed length $T_{\max}$, mixing takes $4T_{\max}d$ operations a step, however few "
+    r"tokens it holds. Without a cache, $T$ tokens take $12T(T+1)d^2 + \frac{2}{3}T(T+1)(2T+1)d$ operations: one "
+    "power of $T$ more than with a cache that grows.",
     source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.1; ann-hw3/5.2.2",
     predict=lambda s: (
         theory.generation_padded(s.t, s.d, s.capacity) if s.capacity else theory.generation_uncached(s.t, s.d)
@@ -272,8 +273,8 @@ OTHERWISE = counted_claim(
     measure=_generated_otherwise,
     settings=tuple(PaddedGeneration(t=t, d=16, capacity=capacity) for t in (4, 16) for capacity in (0, 16, 128)),
     rival=counted_rival(
-        statement=r"A cache of fixed length pays for what it holds; without a cache the sums are $12T^2d^2 + "
-        r"\frac{4}{3}T^3d$.",
+        statement="With a cache of fixed length only the tokens that it holds are mixed. Without a cache, $T$ "
+        r"tokens take $12T^2d^2 + \frac{4}{3}T^3d$ operations.",
         source="the places that are still empty left out; sums over $i$ replaced by integrals",
         predict=_too_few,
     ),

@@ -131,8 +131,8 @@ OPERATIONS = counted_claim(
     measure=lambda s: mixer_cost(s).matrix_products,
     settings=tuple(Mixing(kind=kind, t=t, d=64, size=_size(kind)) for kind in MixingKind for t in LENGTHS),
     rival=counted_rival(
-        statement=r"Exact mixing costs its scores, features and Linformer what is done with ready features and "
-        "sketches, a causal mask nothing, and a global block of BigBird no more than another.",
+        statement="Exact mixing costs no more than its scores do. Making features and sketches costs nothing, "
+        "nor does a causal mask. A global block of BigBird costs no more than another block.",
         source="one term left out: the mean of the values; the making of features and sketches; the chunks' own "
         "weights; what global rows see",
         predict=_one_term_less,

@@ -148,7 +148,7 @@ def _estimate_by_plain_qr(key: PRNGKeyArray, setting: EqualPoints) -> Float[Arra
 
 PLAIN_QR = Claim(
     name="plain-qr-is-unbiased",
-    statement="The orthogonal factor of a Gaussian matrix is Haar distributed as it comes, without a sign fixed.",
+    statement="The orthogonal factor of a Gaussian matrix is Haar distributed even if no signs are fixed.",
     source="mathematics/features.md#couplings-that-break-the-mean, practice in several published "
     "implementations; Mezzadri 2007, who says why not",
     hypotheses={"L > 0": lambda s: s.sum_square > 0, "d >= 2": lambda s: s.d >= 2},

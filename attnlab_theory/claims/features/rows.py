@@ -216,7 +216,7 @@ def _chance_within(setting: WeightOfOneKey) -> Interval:
 WITHIN = Claim(
     name="weights-within-one-deviation",
     statement="A weight made of positive features lies within one of the delta method's deviations far more often "
-    "than a normal one would: rare projections make the deviation, and most draws hold none of them.",
+    "than a normal one would: rare projections make up the deviation, and most draws hold none of them.",
     source=f"{SOURCE}; Gil-Pelaez 1951",
     hypotheses=POSITIVE_MAPS,
     predict=_chance_within,

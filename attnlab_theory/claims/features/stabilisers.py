@@ -233,7 +233,8 @@ CAUSAL_ROUNDING = 100 * EPS
 
 SEEN_SO_FAR = exact_claim(
     name="a-maximum-over-the-past-is-causal",
-    statement="With the maximum over the keys seen so far no output moves with a later input, eps or no eps.",
+    statement="With or without an eps, no output depends on a later input if the maximum over the keys seen so "
+    "far is subtracted from the log features.",
     source="mathematics/features.md#a-maximum-over-the-past",
     predict=Interval.point(0.0),
     draw=_movement,
@@ -249,7 +250,8 @@ SEEN_SO_FAR = exact_claim(
 WITHOUT_EPS = dataclasses.replace(
     SEEN_SO_FAR,
     name="a-maximum-over-all-positions-cancels-without-an-eps",
-    statement="Without an eps a maximum over all positions moves earlier outputs by rounding only.",
+    statement="Without an eps, earlier outputs move by rounding only if the maximum over all positions is "
+    "subtracted from the log features.",
     source="mathematics/features.md#a-maximum-over-the-past",
     settings=tuple(CausalRow(maximum=Maximum.ALL, t=t, d=4, m=8, eps=0.0) for t in (6, 12)),
 )
@@ -257,8 +259,8 @@ WITHOUT_EPS = dataclasses.replace(
 ALL_POSITIONS = foil(
     SEEN_SO_FAR,
     name="a-maximum-over-all-positions-is-causal",
-    statement="With an eps too, a maximum over all positions, held constant in the gradient, lets nothing of the "
-    "future through.",
+    statement="Even with an eps, no output depends on the future if the maximum over all positions is subtracted "
+    "from the log features.",
     source="mathematics/features.md#a-maximum-over-the-past, performer-pytorch's issue tracker",
     settings=(
         CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=1e-3),

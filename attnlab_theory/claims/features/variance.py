@@ -64,8 +64,9 @@ ERROR = Claim(
     bound=problem.squared_error_bound,
     resolution=lambda s: 0.15 * problem.error(s),
     rival=Rival(
-        statement="Two features of one projection count as two projections; or the one is not taken off the second "
-        "moment (positive and dense exponential features); or its prefactor is not squared (generalized ones).",
+        statement="Two features of one projection count as two projections; or the 1 is not subtracted from the "
+        "second moment (positive and dense exponential features); or its prefactor is not squared (generalized "
+        "ones).",
         source="slips in the derivation",
         predict=lambda s: Interval.point(_slipped(s)),
     ),
@@ -87,7 +88,8 @@ ERROR = Claim(
 WITHOUT_THE_ONE = foil(
     ERROR,
     name="positive-error-is-the-second-moment",
-    statement=r"The relative mean squared error of positive features is $e^L/m$, as of a second moment.",
+    statement=r"The relative mean squared error of positive features is $e^L/m$: the second moment, from which "
+    "nothing is subtracted.",
     source="mathematics/features.md#the-error-of-one-estimate, with a term dropped",
     predict=lambda s: Interval.point(math.exp(s.sum_square) / s.m),
     settings=_settings(Estimator.POSITIVE),

@@ -168,7 +168,8 @@ NARROW = foil(
 STAYS_SHARP = foil(
     EXTREME,
     name="a-head-sharp-at-16-keys-stays-sharp",
-    statement=r"A head that gives one of 16 keys nine tenths of its weight gives it most of it at any length.",
+    statement="A head gives one of 16 keys nine tenths of its weight. Then it gives this key at least half among "
+    "any number of keys.",
     source="mathematics/limits.md#bounded-scores-disperse, what is learned on short texts asked of longer ones",
     predict=Interval.at_least(0.5),
     settings=tuple(BoundedScores(n=n, peak=round(theory.peak_needed(16, 0.9), 6)) for n in COUNTS[4:]),

@@ -154,8 +154,9 @@ def _assumed_variance(setting: TanhRecurrence) -> float:
 
 RATE = Claim(
     name="tanh-recurrence-gradient",
-    statement=r"In a wide tanh layer the mean squared gradient over $\delta$ steps is $\chi^\delta$, $\chi = g^2 "
-    r"\mathbb{E}[\tanh'(\sqrt{q}z)^2]$, to within $2\delta/d$ + 2 %.",
+    statement=r"Over $\delta$ steps of a tanh layer of width $d$ and gain $g$ the mean squared gradient is "
+    r"$\chi^\delta$, $\chi = g^2 \mathbb{E}[\tanh'(\sqrt{q}z)^2]$, where $q$ is the variance of what a unit is "
+    r"given. The relative error is at most $2\delta/d + 0.02$.",
     source="mathematics/limits.md#gradients-through-a-recurrent-layer; Poole et al. 2016; Pascanu et al. 2013; "
     "ann-hw3/5.1",
     hypotheses={f"0 <= distance <= {LONGEST}": lambda s: 0 <= s.distance <= LONGEST},

@@ -84,7 +84,8 @@ UPDATE = exact_claim(
     rounding=_step_rounding,
     settings=MEMORIES,
     rival=Rival(
-        statement=r"With $|\xi|^2$ in the energy: attention is then $|\xi|$ away from the step.",
+        statement=r"The energy has $|\xi|^2$ instead of $\frac{1}{2}|\xi|^2$. Then attention is $|\xi|$ away from "
+        "the step.",
         source="the factor one half left out; one half is less than the length of any state here",
         predict=Interval.at_least(0.5),
     ),

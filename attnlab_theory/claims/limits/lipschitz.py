@@ -214,7 +214,7 @@ TIED_ONLY = exact_claim(
     rounding=_offset_rounding,
     settings=tuple(OffsetTokens(n=9, offset=offset) for offset in OFFSETS),
     rival=Rival[OffsetTokens](
-        statement="What the scores ignore has no part in it.",
+        statement="The slope does not depend on what the scores ignore.",
         source="the claim without the offset",
         predict=lambda s: Interval.point(theory.offset_slope(s.n, 0.0)),
     ),
@@ -232,8 +232,8 @@ TIED_IS_ENOUGH = foil(
 
 TIED_VALUES = exact_claim(
     name="tied-values-make-attention-by-distances-lipschitz",
-    statement=r"Where the values are made from $Wx$ too, the offset along the axis that $W$ ignores has no part in "
-    r"the slope: it is $1 + \alpha$ at every offset, with the weight $\alpha$ of all others.",
+    statement="If the values are made from $Wx$ too, the slope does not depend on the offset along the axis that "
+    r"$W$ ignores. It is $1 + \alpha$ at every offset, where $\alpha$ is the weight of all other tokens.",
     source="mathematics/limits.md#tied-projections-are-not-enough; Kim et al. 2021, theorem 3.2",
     hypotheses=ODD,
     predict=lambda s: Interval.point(theory.offset_slope(s.n, 0.0)),
@@ -241,7 +241,7 @@ TIED_VALUES = exact_claim(
     rounding=_offset_rounding,
     settings=TIED_ONLY.settings,
     rival=Rival[OffsetTokens](
-        statement="It grows with the offset as before: what the values are made from changes nothing.",
+        statement="The slope grows with the offset as before: what the values are made from changes nothing.",
         source="tied queries and keys taken for all that counts",
         predict=lambda s: Interval.point(theory.offset_slope(s.n, s.offset)),
     ),

@@ -207,7 +207,7 @@ LEAST_ERROR = exact_claim(
     rounding=lambda s: _rounding(s.n),
     settings=tuple(WantedWeights(n=16, d=d, trial=0) for d in range(1, 15, 2)),
     rival=Rival[WantedWeights](
-        statement=r"Beyond the $(d + 1)$-th.",
+        statement=r"It misses by the singular values beyond the $(d + 1)$-th.",
         source="the normalizers' direction counted as one more dimension of the head",
         predict=lambda s: Interval.point(theory.least_error(s.weights, s.d + 1)),
     ),
@@ -280,7 +280,7 @@ SHARP = exact_claim(
 NEEDS_WIDTH = foil(
     SHARP,
     name="picking-one-of-n-tokens-needs-width-n-minus-1",
-    statement=r"A head narrower than $n - 1$ leaves a tenth of the weight off the token it is to pick.",
+    statement=r"A head narrower than $n - 1$ leaves at least a tenth of the weight off the token it is to pick.",
     source="mathematics/limits.md#sharp-weights-need-no-width, the low-rank bottleneck read as a limit on "
     "sharpness; Bhojanapalli et al. 2020, who state the bottleneck",
     predict=Interval.at_least(0.1),

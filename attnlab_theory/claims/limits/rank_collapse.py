@@ -255,7 +255,8 @@ def _cubing_rounding(setting: CrowdOfTokens) -> float:
 
 CUBES = exact_claim(
     name="a-layer-cubes-what-tokens-differ-by",
-    statement=r"Seen from the output of their centre, tokens $R$ become $R A \Sigma_R V^\top$, to within "
+    statement=r"Let $R$ be tokens minus their centre. After a layer, minus the output of the centre, they are "
+    r"$R A \Sigma_R V^\top$, to within "
     r"$\frac{e^s - 1 - s}{s}\|V\| \|\Sigma_R\|^{1/2} |\Sigma_R^{1/2} A^\top r_i|$, $s = aD^2$.",
     source="mathematics/limits.md#what-a-layer-leaves-of-small-differences; Dong et al. 2021, for the order",
     predict=lambda s: Interval.at_most(theory.cubing_error(s.diameter, 1.0)),
@@ -269,7 +270,7 @@ CUBES = exact_claim(
         for trial in range(2)
     ),
     rival=Rival(
-        statement="The law tells the order alone: a tenth of the unit is missed.",
+        statement="The law holds to the order of magnitude only: the remainder is a tenth of this unit or more.",
         source="Dong et al. 2021, who bound the order and give no matrix",
         predict=Interval.at_least(0.1),
     ),

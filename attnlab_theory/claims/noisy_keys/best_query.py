@@ -113,7 +113,8 @@ BEST_QUERY = Claim(
     resolution=_tenth,
     settings=tuple(_single(variance, best) for variance, (best, _) in BEST.items()),
     rival=Rival[SingleQuery](
-        statement="It is what the query leaves to the other keys: small noise changes nothing.",
+        statement="The error comes only from the weight that the query leaves to the other keys: small noise "
+        "changes nothing.",
         source="the claim without noise and without a stretch",
         predict=lambda s: Interval.point(theory.noiseless_error(s.n, _query(s))),
     ),
@@ -182,7 +183,8 @@ LOSES_UNDER_NOISE = dataclasses.replace(
 PLANE = dataclasses.replace(
     BEST_FOR_THE_PAIR,
     name="no-query-for-the-pair-beats-the-best",
-    statement=r"No $x\mu_a + y\mu_b$ on a grid errs less than the best one found, 0.1357 at $a = 10^{-4}$.",
+    statement=r"With noise of variance $10^{-4}$ the best query $x\mu_a + y\mu_b$ that was found errs by 0.1357. "
+    "No other one on a grid errs less.",
     source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(theory.query_error(s.n, s.variance, BEST[s.variance][1])),
     resolution=0.01,
@@ -198,7 +200,8 @@ PLANE = dataclasses.replace(
 SPACE = dataclasses.replace(
     PLANE,
     name="no-query-beats-the-best",
-    statement=r"No single query on a grid errs less than the best one found, 0.1218 at $a = 10^{-2}$.",
+    statement=r"With noise of variance $10^{-2}$ the best single query that was found errs by 0.1218. No other one "
+    "on a grid errs less.",
     source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(theory.query_error(s.n, s.variance, BEST[s.variance][0])),
     # Forty-nine settings, as above: both claims then share one compiled draw.
@@ -225,7 +228,7 @@ TWO_HEADS = Claim(
     bound=problem.ERROR_BOUND,
     resolution=lambda s: max(0.008, 0.1 * two_heads_error(s.n, s.beta, s.variance)),
     rival=Rival[OneOrTwoHeads](
-        statement="A strong head loses no key: the error is that of isotropic noise.",
+        statement="A strong head loses no key: it errs as with isotropic noise.",
         source="the claim without the stretch",
         predict=lambda s: Interval.point(many_heads_error(s.n, s.beta, s.variance, 2, 0)),
     ),

@@ -80,8 +80,8 @@ SAME_LAW = Claim(
         for x in THRESHOLDS
     ),
     rival=Rival[WeightThreshold](
-        statement="Both heads doubt more often with keys than with scores, by what drawing each head's scores by "
-        "themselves loses.",
+        statement="With keys drawn in full, both heads give little weight more often than with drawn scores: as "
+        "much more often as if each head's scores were drawn by themselves.",
         source="the claim without the correlation over heads, and without isotropic noise",
         predict=lambda s: Interval.point(theory.both_doubt_more(s.n, s.beta, s.threshold)),
     ),

@@ -97,7 +97,7 @@ ALL_STRETCHED = dataclasses.replace(
     # As many settings as the claim above: they share one compiled draw. So does the foil.
     settings=tuple(_heads(count, stretched=count) for count in COUNTS),
     rival=Rival[HeadPerKey](
-        statement="They err like one head: heads that read the same keys lose the same draws.",
+        statement="They err like one head: heads that read the same keys lose them in the same draws.",
         source="the independence of the heads left out, which their orthogonal queries give them",
         predict=lambda s: Interval.point(_of_one_head(s)),
     ),

@@ -69,8 +69,8 @@ WITHOUT_NOISE = {
 
 SHARE_LAW = Claim(
     name="one-head-share",
-    statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ is logit-normal, $\sigma(\beta g/\sqrt{2})$ as "
-    r"$a \to 0$: the largest difference of the two distribution functions is 0.",
+    statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ is logit-normal as $a \to 0$: it is $\sigma(\beta "
+    r"g/\sqrt{2})$ with a standard normal $g$. The largest difference of the two distribution functions is 0.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
     hypotheses=WITHOUT_NOISE,
     predict=Interval.point(0.0),
@@ -99,8 +99,9 @@ def _in_bin(key: PRNGKeyArray, setting: ShareBin) -> Float[Array, ""]:
 
 SHARE_BINS = Claim(
     name="one-head-share-in-fifths",
-    statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ has two humps beyond $\beta = 2$ and is a coin flip in "
-    r"the end: each fifth of $[0, 1]$ is as likely as under $\sigma(\beta g/\sqrt{2})$.",
+    statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ has two humps beyond $\beta = 2$ and becomes a coin flip "
+    r"as $\beta$ grows. It falls into each fifth of $[0, 1]$ as often as $\sigma(\beta g/\sqrt{2})$ does, with a "
+    "standard normal $g$.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
     hypotheses={**WITHOUT_NOISE, "a range": lambda s: s.low < s.high},
     predict=lambda s: Interval.point(
@@ -165,8 +166,8 @@ SHARE_MEAN = Claim(
 SHARE_SPREAD = dataclasses.replace(
     SHARE_MEAN,
     name="one-head-share-variance",
-    statement=r"The variance of $\alpha_a/(\alpha_a+\alpha_b)$ is that of $\sigma(\beta g \sqrt{1/2 + 4a})$, "
-    "whatever the size of $a$.",
+    statement=r"The variance of $\alpha_a/(\alpha_a+\alpha_b)$ is that of $\sigma(\beta g \sqrt{1/2 + 4a})$ with "
+    "a standard normal $g$, for noise of any variance $a$.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
     predict=lambda s: Interval.point(theory.logit_normal_variance(theory.ratio_deviation(s.beta, s.variance))),
     bound=bounded(0.0, 0.25),
@@ -185,7 +186,8 @@ SHARE_SPREAD = dataclasses.replace(
 SHARE_IGNORES_NOISE = foil(
     SHARE_SPREAD,
     name="one-head-share-without-4a",
-    statement=r"The variance of $\alpha_a/(\alpha_a+\alpha_b)$ is that of $\sigma(\beta g/\sqrt{2})$ whatever $a$.",
+    statement=r"The variance of $\alpha_a/(\alpha_a+\alpha_b)$ is that of $\sigma(\beta g/\sqrt{2})$ with a "
+    "standard normal $g$, for noise of any variance $a$.",
     source="mathematics/noisy_keys.md#one-head-gambles, with the term 4a removed; cs224n/1c.ii; practical4/2c.2; "
     "blog/variance",
     predict=lambda s: Interval.point(theory.logit_normal_variance(theory.ratio_deviation(s.beta, 0.0))),

@@ -49,8 +49,8 @@ def _fifth(setting: NoisyKeys) -> float:
 
 ERROR = Claim(
     name="small-noise-error",
-    statement=r"Under isotropic noise $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is that of a softmax of independent "
-    r"normal scores of variance $2a\beta^2$. This holds at every $\beta$, also where $e^\beta \gg n$ or "
+    statement=r"With isotropic noise of variance $a$ on its keys, a head errs as if each score had normal noise of "
+    r"its own, of variance $2a\beta^2$. This holds at every $\beta$, also where $e^\beta \gg n$ or "
     r"$\beta\sqrt{2a} \ll 1$ fails.",
     source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
     hypotheses=problem.HYPOTHESES,
@@ -62,7 +62,8 @@ ERROR = Claim(
         NoisyKeys(n=16, d=16, beta=beta, variance=variance) for variance in VARIANCES for beta in STRENGTHS
     ),
     rival=Rival[NoisyKeys](
-        statement=r"It is $\mathbb{E}(\alpha_a-\frac{1}{2})^2$.",
+        statement=r"The error is $\mathbb{E}(\alpha-\frac{1}{2})^2$, with the weight $\alpha$ of one of the two "
+        "keys.",
         source="the weights of all other keys left out",
         predict=lambda s: Interval.point(theory.error_of_one_weight(s.n, s.beta, s.variance)),
     ),
@@ -73,7 +74,7 @@ ERROR = Claim(
 HARMLESS = dataclasses.replace(
     ERROR,
     name="small-noise-harmless-in-the-window",
-    statement=r"Isotropic noise of variance $a = 10^{-6}$ does no harm to queries from $\beta = 6$ to $50$: "
+    statement=r"Isotropic noise of variance $10^{-6}$ does no harm to queries from $\beta = 6$ to $50$: "
     r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is at most 0.01.",
     source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
     hypotheses={
@@ -84,7 +85,7 @@ HARMLESS = dataclasses.replace(
     predict=Interval.at_most(0.01),
     settings=tuple(NoisyKeys(n=16, d=16, beta=beta, variance=1e-6) for beta in (6.0, 8.0, 12.0, 20.0, 50.0)),
     rival=Rival[NoisyKeys](
-        statement=r"The error is at most $a\beta^2/4$.",
+        statement=r"With noise of variance $a$ the error is at most $a\beta^2/4$.",
         source="the delta method with the noise of one key instead of two",
         predict=lambda s: Interval.at_most(theory.delta_method_error(s.beta, s.variance) / 2),
     ),
@@ -93,7 +94,7 @@ HARMLESS = dataclasses.replace(
 HARMLESS_WHEN_WEAK = foil(
     HARMLESS,
     name="small-noise-harmless-to-weak-queries",
-    statement=r"Isotropic noise of variance $a = 10^{-6}$ does no harm however weak the query: "
+    statement=r"Isotropic noise of variance $10^{-6}$ does no harm however weak the query: "
     r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is at most 0.01 at $\beta \leq 2$ too.",
     source="mathematics/noisy_keys.md#small-isotropic-noise, without the weak wall; cs224n/1c.i; practical4/2c.1",
     hypotheses=problem.HYPOTHESES,
@@ -104,7 +105,7 @@ HARMLESS_WHEN_WEAK = foil(
 ALWAYS_HARMLESS = foil(
     ERROR,
     name="small-noise-harmless-at-any-strength",
-    statement=r"Noise of variance $a = 10^{-4}$ is small: a stronger query keeps the error below 0.01.",
+    statement=r"Noise of variance $10^{-4}$ is small: a stronger query keeps the error below 0.01.",
     source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1, read with a fixed "
     "before the query is chosen",
     predict=Interval.at_most(0.01),
@@ -144,7 +145,7 @@ DELTA = Claim(
     resolution=lambda s: 0.2 * theory.score_deviation(s.beta, s.variance) ** 2,
     settings=tuple(_at_deviation(x) for x in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)),
     rival=Rival[NoisyKeys](
-        statement=r"It is high by a relative $x^2/3$ at most.",
+        statement=r"It is too large by a share of at most $x^2/3$.",
         source="the claim with a third of its constant",
         predict=lambda s: Interval.at_least(1 - theory.score_deviation(s.beta, s.variance) ** 2 / 3),
     ),
@@ -154,8 +155,8 @@ DELTA = Claim(
 DELTA_TABLED = foil(
     DELTA,
     name="delta-method-as-first-tabled",
-    statement=r"At noise $a$ with $\beta\sqrt{2a} = 0.05$ the delta method's variance of the output is too large "
-    "by 0.7 %.",
+    statement=r"With noise of variance $a$ and $\beta\sqrt{2a} = 0.05$ the delta method's variance of the output "
+    "is too large by 0.7 %.",
     source="mathematics/noisy_keys.md#the-delta-method, as first tabled; cs224n/1c.i",
     predict=Interval.point(1 - 0.007),
     # As many settings as the claim above: both then share one compiled draw.

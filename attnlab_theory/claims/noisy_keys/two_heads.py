@@ -214,7 +214,7 @@ POINTS_AWAY = dataclasses.replace(
         StarvedHead(n=16, d=16, beta=beta, share=1 / 16) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)
     ),
     rival=Rival(
-        statement=r"With the chance $\Phi(-1)$ = 16 %.",
+        statement=r"The probability is $\Phi(-1)$ = 16 %.",
         source="a length of variance one in the place of one half",
         predict=Interval.point(float(scipy.special.ndtr(-1.0))),
     ),

@@ -166,7 +166,7 @@ WIDTHS = (2, 128)
 
 ENVELOPE = Claim(
     name="rotary-envelope",
-    statement=r"A unit vector with pairs of equal length meets the mean score; its largest score at a distance in "
+    statement=r"A unit vector with pairs of equal length has the mean score. Its largest score at a distance in "
     r"$[2^j, 2^{j+1})$ is that of $(2/d) \sum_j \cos(\delta \theta_j)$.",
     source="mathematics/positions.md#the-envelope-of-the-mean-score",
     hypotheses=EVEN,

@@ -267,7 +267,7 @@ LEAST_NORM = exact_claim(
 
 TOKENS_LEAST_NORM = exact_claim(
     name="shortest-homework-solution",
-    statement=r"The least norm of a $W$ that routes the homework's tokens at margin $\beta^2$ is $\sqrt{0.9}$.",
+    statement=r"The least norm of a $W$ that routes the homework's tokens at margin 1 is $\sqrt{0.9}/\beta^2$.",
     source="mathematics/routing.md#the-shortest-matrix-for-a-routing; practical4/2e.2",
     hypotheses={"beta > 0": lambda s: s.beta > 0},
     predict=lambda s: Interval.point(_least_for_tokens(s)),
@@ -280,8 +280,8 @@ TOKENS_LEAST_NORM = exact_claim(
 HOMEWORK_IS_LEAST = foil(
     TOKENS_LEAST_NORM,
     name="homework-solution-is-shortest",
-    statement=r"No $W$ of smaller norm than the homework's $Q$, which has $\sqrt2$ at margin $\beta^2$, routes "
-    "its tokens.",
+    statement=r"At margin 1 the homework's $Q$ has norm $\sqrt2/\beta^2$, and no $W$ of smaller norm routes the "
+    "homework's tokens.",
     source="mathematics/routing.md#the-shortest-matrix-for-a-routing; practical4/2e.2, there are many solutions",
     predict=lambda s: Interval.at_least(np.sqrt(2) / s.beta**2),
 )

@@ -143,7 +143,8 @@ AVERAGE_DIRECTION = exact_claim(
 
 UNSCALED_MEAN = exact_claim(
     name="mean-of-two-keys-averages-two",
-    statement=r"$q = (k_a + k_b)/2$, unscaled, averages $v_a$ and $v_b$ with an error coefficient below 5 %.",
+    statement="With $q = (k_a + k_b)/2$, unscaled, the output goes less than 5 % of the way from the mean of "
+    "$v_a$ and $v_b$ to that of the other values.",
     source="mathematics/selecting.md#averaging-a-set-of-values; practical4/2b; cs224n/1b.ii; blog/two; uw/1.3.2, "
     "as submitted, read for orthonormal keys",
     hypotheses=HYPOTHESES,

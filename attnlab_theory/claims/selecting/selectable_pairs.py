@@ -67,9 +67,9 @@ def _share_instead(setting: NormalKeys) -> Interval:
 
 SHARE_SELECTABLE = Claim(
     name="share-of-selectable-sets",
-    statement=r"Some query averages $k$ given keys of $n$ normal keys in $d$ dimensions with the probability that "
-    r"they are a face of the keys' hull: $2 \sum_{m = d, d-2, \ldots} \binom{n-k}{m-k} \beta(k, m) \gamma(m, n)$, "
-    r"where $\beta(k, m)$ is an internal and $\gamma(m, n)$ an external angle of a regular simplex.",
+    statement="Some query averages $k$ given keys of $n$ Gaussian keys in $d$ dimensions with the probability "
+    r"that they are a face of the keys' hull: $2 \sum_{m = d, d-2, \ldots} \binom{n-k}{m-k} \beta(k, m) \gamma(m, "
+    r"n)$, where $\beta(k, m)$ is an internal and $\gamma(m, n)$ an external angle of a regular simplex.",
     source="mathematics/selecting.md#how-often-random-keys-can-be-averaged; Baryshnikov and Vitale 1994; "
     "practical4/2b; cs224n/1b.ii",
     hypotheses=ROOM,
@@ -100,8 +100,8 @@ FIRST_TABLE = {2: 0.07, 3: 0.14, 4: 0.44, 8: 0.97}
 AS_FIRST_TABLED = foil(
     SHARE_SELECTABLE,
     name="share-of-selectable-pairs-as-first-tabled",
-    statement="Of the pairs of 16 normal keys 7 % are selectable in two dimensions, 14 % in three, 44 % in four "
-    "and 97 % in eight.",
+    statement="Of the pairs of 16 Gaussian keys one query can average 7 % in two dimensions, 14 % in three, 44 % "
+    "in four and 97 % in eight.",
     source="mathematics/selecting.md#how-often-random-keys-can-be-averaged, an earlier table of the lab",
     hypotheses={"a pair of 16 keys": lambda s: (s.size, s.n) == (2, 16), "tabled": lambda s: s.d in FIRST_TABLE},
     predict=lambda s: Interval.point(FIRST_TABLE[s.d]),
@@ -112,7 +112,7 @@ AS_FIRST_TABLED = foil(
 
 ANY_PAIR = Claim(
     name="any-random-pair-can-be-averaged",
-    statement="Any two of n > d + 1 normal keys in two or three dimensions can be averaged.",
+    statement="Any two of n > d + 1 Gaussian keys in two or three dimensions can be averaged.",
     source="mathematics/selecting.md#how-often-random-keys-can-be-averaged; Baryshnikov and Vitale 1994; "
     "practical4/2b; cs224n/1b.ii, without the condition that keys are orthonormal",
     hypotheses={**ROOM, "n > d + 1": lambda s: s.n > s.d + 1},
@@ -179,7 +179,7 @@ NEIGHBOURLY = Claim(
     resolution=4e-6,
     settings=(KeysOnCurve(n=9, d=2), KeysOnCurve(n=7, d=4), KeysOnCurve(n=9, d=4), KeysOnCurve(n=9, d=6)),
     rival=Rival(
-        statement="As many pairs as of normal keys.",
+        statement="As many pairs can be averaged as of Gaussian keys.",
         source="Baryshnikov and Vitale 1994, their points in the place of these",
         predict=lambda s: Interval.point(theory.share_of_faces(s.n, s.d, 2)),
     ),

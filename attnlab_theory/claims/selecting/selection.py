@@ -93,7 +93,7 @@ FACES_SELECTABLE = Claim(
     resolution=256 * EPS,
     settings=(*map(_subset, FACES), *(_subset(members, (2,)) for members in ((2, 8), (2, 3, 8), (0, 1, 2, 8)))),
     rival=Rival(
-        statement="Where others are near, one key more has a share.",
+        statement="One key more, near the others, gets as much weight as each of them.",
         source="softmax gives every key some weight",
         predict=lambda s: Interval.at_most(len(s.members) / (len(s.members) + 1)),
     ),
@@ -123,8 +123,9 @@ ROUNDING = 8 * EPS * 128
 
 OTHERS_NOT = exact_claim(
     name="other-sets-fall-short",
-    statement=r"A set that is not all of a face is averaged by no query: the geometric mean of its weights stays "
-    r"below $1/|S|$ by the factor $e^{-(H_{\max} - \ln |S|)}$, $H_{\max}$ the most entropy with the same mean key.",
+    statement="A set that is not all of a face is averaged by no query: the geometric mean of its weights is at "
+    r"most $1/|S|$ times $e^{-(H_{\max} - \ln |S|)}$, where $H_{\max}$ is the largest entropy of weights with the "
+    "same mean key.",
     source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b",
     hypotheses={"the subset is not a face": lambda s: s.members != s.face},
     predict=lambda s: Interval.point(theory.subset_fidelity(s.keys, s.members)),

@@ -184,7 +184,7 @@ PROJECTOR = exact_claim(
     rounding=_rounding,
     settings=ORTHOGONAL,
     rival=Rival(
-        statement="Of $B$ gets through what does at six degrees off a right angle.",
+        statement="As much of $B$ gets through as at six degrees off a right angle.",
         source="the smallest error that would matter: a tenth of one vector",
         predict=Interval.at_least(0.1),
     ),
@@ -226,7 +226,8 @@ NOISES = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 EXTRACTOR_NOISE = Claim(
     name="extraction-noise",
-    statement=r"Noise of variance $s^2$ in the sum costs the exact extractor $s^2 \|M\|_F^2$.",
+    statement="If the sum has noise of variance $s^2$ in each coordinate, the exact extractor $M$ has mean "
+    r"squared error $s^2 \|M\|_F^2$.",
     source="mathematics/selecting.md#extracting-a-vector-from-a-sum; Ipsen and Meyer 1995; cs224n/1b.i",
     hypotheses={"the subspaces do not meet": lambda s: s.angle > 0, "there is noise": lambda s: s.noise > 0},
     predict=lambda s: Interval.point(_cost(s)[0]),
@@ -235,7 +236,7 @@ EXTRACTOR_NOISE = Claim(
     resolution=lambda s: 0.05 * _cost(s)[0],
     settings=tuple(NoisySum(d=12, m=3, n=4, angle=0.2, noise=noise, blend=1.0) for noise in NOISES),
     rival=Rival(
-        statement=r"It costs $s^2 \|M\|_2^2$.",
+        statement=r"The error is $s^2 \|M\|_2^2$.",
         source="the smallest angle alone",
         predict=lambda s: Interval.point(s.noise**2 * theory.extractor_norm(_angles(s)) ** 2),
     ),
@@ -251,7 +252,7 @@ PROJECTOR_NOISE = dataclasses.replace(
     source="mathematics/selecting.md#the-orthogonal-projector-without-orthogonality; cs224n/1b.i",
     settings=tuple(NoisySum(d=12, m=3, n=4, angle=0.2, noise=noise, blend=0.0) for noise in NOISES),
     rival=Rival[NoisySum](
-        statement=r"It costs $s^2 m$.",
+        statement=r"The error is $s^2 m$.",
         source="the bias left out",
         predict=lambda s: Interval.point(s.noise**2 * s.m),
     ),

@@ -85,7 +85,7 @@ WINDOW_ALONE = exact_claim(
 
 ONE_GLOBAL = exact_claim(
     name="global-layers",
-    statement="One global block connects every pair of blocks in two layers, whatever their number.",
+    statement="One global block connects every pair of blocks in two layers, however many blocks there are.",
     source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 3; "
     "practical4/3g.2",
     hypotheses=HYPOTHESES | {"a global block": lambda s: s.global_blocks > 0},
@@ -239,7 +239,7 @@ FURTHEST = Claim(
     resolution=lambda s: 0.45 * _own_share(s),
     settings=LAYOUTS,
     rival=Rival[FurthestTask](
-        statement="It names it in the share of all pairs, a vector and itself included, that the mask shows.",
+        statement="It finds it in the share of all pairs, a vector and itself included, that the mask shows.",
         source="the vector itself, which is never the furthest, left in",
         predict=lambda s: Interval.point(_visible(s) + _own_share(s)),
     ),

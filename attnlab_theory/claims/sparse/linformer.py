@@ -93,8 +93,9 @@ def _matrix_error(key: PRNGKeyArray, s: Sketch) -> Float[Array, ""]:
 
 SKETCHED_MATRIX = Claim(
     name="sketched-matrix",
-    statement=r"$\mathbb{E}\|P R^T R - P\|_F^2 = \frac{n+1}{r}\|P\|_F^2$: with $r \leq n$ rows, the sketch of the "
-    "whole matrix is further off than zero.",
+    statement=r"If $R$ has $r$ rows of independent $N(0, 1/r)$, $\mathbb{E}\|P R^T R - P\|_F^2 = "
+    r"\frac{n+1}{r}\|P\|_F^2$. With $r \leq n$ rows the sketch of the whole matrix errs more than the zero matrix "
+    "does.",
     source="mathematics/sparse.md#a-sketched-matrix; practical4/3g.1",
     hypotheses=SKETCHED,
     predict=lambda s: Interval.point(theory.matrix_error(s.n, s.r)),
@@ -113,7 +114,7 @@ SKETCHED_MATRIX = Claim(
 MATRIX_IS_CLOSE = foil(
     SKETCHED_MATRIX,
     name="sketched-matrix-is-close",
-    statement="With half as many rows as positions, the sketched matrix is closer to P than zero is.",
+    statement="With half as many rows as positions, the sketched matrix errs less than the zero matrix does.",
     source="mathematics/sparse.md#a-sketched-matrix; practical4/3g.1, the reading that a sketch approximates the "
     "attention matrix",
     predict=Interval.at_most(1.0),

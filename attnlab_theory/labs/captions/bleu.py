@@ -143,7 +143,7 @@ def _empty(count: int) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sweep(WithJson):
-    """Generate with every model in every way, and compare with real sentences.
+    """Generate with every model and every decoding, and compare with real sentences.
 
     Intervals come from independent generations.
     """

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from attnlab_theory.labs.captions.arms import DECODINGS
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.plots import bars, below, interval, look, named
+from attnlab_theory.labs.plots import bars, below, interval, look, named, note
 from attnlab_theory.report import style
 
 NUMBER_AT = ((-8, -9), (11, 9), (9, -9), (9, 9), (0, 22))
@@ -66,8 +66,9 @@ def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
                 **look(series, linewidth=1.2, markerfacecolor="none", markersize=9 - 1.5 * series),
             )
     every = len({row["arm"] for row in curves})
-    left_out = f" ({len(arms)} of {every} arms are drawn)" if every > len(arms) else ""
-    ax.set(xlabel=f"epoch{left_out}", ylabel="validation loss, nats per token")
+    ax.set(xlabel="epoch", ylabel="validation loss, nats per token")
+    if every > len(arms):
+        note(figure, f"{len(arms)} of {every} arms are drawn")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(loc="upper right", ncols=1 + len(arms) // 5)
     return figure

@@ -25,7 +25,7 @@ Model = Annotated[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sizes(ModelSizes):
-    """The size of a new model. What is left out is the preset's."""
+    """The size of a new model. Options that you leave out take the preset's values."""
 
     dropout: float | None = None
     """Dropout rate."""
@@ -33,8 +33,12 @@ class Sizes(ModelSizes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Changes(RecipeChanges):
-    """How the model is trained. What is left out is the preset's."""
+    """How the model is trained. Options that you leave out take the preset's values."""
 
+    epochs: int | None = None
+    """The largest number of passes over the training data."""
+    seed: int = 0
+    """Initial weights, dropout, the order of sentences and, without files, the sentences follow from the seed."""
     shuffled: bool = False
     """Read the sentences in another order in every epoch. The homework keeps the order of the file."""
 
@@ -102,7 +106,9 @@ class Evaluate(WithJson):
     seed: int = 0
     """The seed of the sentences that are drawn."""
     longer: Longer = "cut"
-    """What happens to a sentence that does not fit into the block. Cut ones are counted."""
+    """What happens to a sentence that is longer than the block.
+    cut: its end is cut off. Such sentences are counted.
+    refuse: the command ends with an error."""
 
     def run(self) -> int:
         """Measure and print."""

@@ -26,7 +26,7 @@ class Adjustments(ModelSizes):
     """Changes to the preset."""
 
     epochs: int | None = None
-    """The highest number of epochs. Training stops early."""
+    """The largest number of passes over the training data. Training may stop earlier."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -49,8 +49,8 @@ class RunLab(WholeRun, abc.ABC):
     arms: tuple[str, ...]
     """What is compared."""
     processes: int | None = None
-    """How many models are trained at once, each on one core. With 1, all cores train one model, and last digits
-    differ."""
+    """How many models are trained at once, each on one core. With 1, all cores train one model; last digits of
+    results then differ."""
     cluster: str | None = None
     """Train on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
@@ -173,8 +173,8 @@ class RunLab(WholeRun, abc.ABC):
 class JudgeLab(WithJson):
     """Judge a finished run again, from the numbers in its folder. Nothing is trained.
 
-    Findings are written again, and the numbers over seeds that they rest on. The record of the run keeps the commit
-    that trained it, and names the one that judged it.
+    The command writes the findings again, and the numbers over seeds from which they follow. The record of the run
+    keeps the commit that trained it, and names the one that judged it.
     """
 
     name: ClassVar[str]
@@ -226,7 +226,7 @@ class DrawLab(WithJson):
     """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
 
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
-    """Folder that the lab wrote."""
+    """Folder that a run of this lab wrote."""
 
     def run(self) -> int:
         """Read and draw what there is to draw; nothing is removed.

@@ -1,4 +1,4 @@
-r"""Do tokens become alike by depth, and what keeps them apart? The distance of a sentence's tokens to rank one.
+r"""Do tokens become alike with depth, and what keeps them apart? The distance of a sentence's tokens to rank one.
 
 The tokens X of a sentence are rows. The nearest matrix of equal rows has their mean x in each. The relative
 distance is |X - 1 x^T| / |X|, in the norm of Frobenius: 0 where all tokens are one, 1 where their mean is 0.

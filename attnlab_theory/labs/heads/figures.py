@@ -7,7 +7,7 @@ from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.claims import JUDGED_FEATURES, JUDGED_KEYS, NORMAL, SPARED, TOLERATED
 from attnlab_theory.labs.heads.families import SHARE
-from attnlab_theory.labs.heads.grids import CELLS, Panel, panels, shape_of
+from attnlab_theory.labs.heads.grids import Panel, panels, shape_of
 from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.labs.heads.losses import COUPLINGS, LENGTHS
 from attnlab_theory.labs.heads.traces import Kept
@@ -28,7 +28,7 @@ PREMISES = (
     ),
     ("variance explained along own mean", None, "variance along a type's mean, shared or not"),
     ("distance from normal", "scores-are-normal", f"scores are normal, to {NORMAL:g}; shade: distance"),
-    ("gamble index", None, "gamble index; empty: too few near-tied pairs"),
+    ("gamble index", None, "gamble index; hatched: too few near-tied pairs"),
     (
         "weights explained by theory",
         "theory-beats-the-mean-weight",
@@ -62,7 +62,7 @@ def habits(estimates: Estimates) -> Figure:
     uses = [e.value for e in estimates.of("share of keys")]
     title = f"Heads use between {min(uses):.0%} and {max(uses):.0%} of the keys that they see"
     shape, grids = shape_of(estimates.of("share of keys")), [Panel(each, estimates.of(each)) for each in shown]
-    return panels(title, 2, shape, grids, CELLS)
+    return panels(title, 2, shape, grids)
 
 
 def bluntness(estimates: Estimates) -> Figure:

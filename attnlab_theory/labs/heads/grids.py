@@ -13,9 +13,10 @@ from attnlab_theory.labs.plots import note
 from attnlab_theory.report import style
 
 MARKS = {Verdict.SUPPORTED: "+", Verdict.REFUTED: "−", Verdict.INCONCLUSIVE: "?"}
-CELLS = "a number: beyond the scale; grey: not known"
-LEGEND = f"+ shown to hold, − shown not to, ? undecided; {CELLS}"
-"""The meaning of the marks in the cells."""
+VERDICTS = "+ shown to hold, − shown not to, ? undecided"
+BEYOND = "a number: beyond the scale"
+UNKNOWN = "hatched: not known"
+"""The meaning of what stands in the cells."""
 
 LONE = 2.0
 """If the largest number is this many times the next one, the scale ends at the next one. Else all others would have
@@ -45,8 +46,8 @@ def grid(
     verdicts: Mapping[tuple[int, int], Verdict] = {},
     *,
     top: float | None = None,
-) -> None:
-    """One cell for each head; grey where nothing is known. A number far above all others is written into its cell.
+) -> set[str]:
+    """One cell for each head, hatched if nothing is known. A number far above all others is written into its cell.
 
     Args:
         ax: where to draw.
@@ -54,12 +55,16 @@ def grid(
         shape: of the grid.
         verdicts: what is written into the cells.
         top: the end of the scale; if it is left out, the largest number that is not far above the next one.
+
+    Returns:
+        Which of `VERDICTS`, `BEYOND` and `UNKNOWN` there are.
     """
     cells = np.full(shape, np.nan)
     for e in found:
         cells[e.setting["layer"] - 1, e.setting["head"] - 1] = e.value
     low, high = min(0.0, float(np.nanmin(cells))), _end(cells) if top is None else top
-    ax.set_facecolor("#dddddd")
+    # The middle of the scale is grey: another grey would be read as a number.
+    ax.patch.set(facecolor="white", edgecolor="#999999", hatch="////", linewidth=0)
     image = ax.imshow(np.ma.masked_invalid(cells), vmin=low, vmax=max(high, low + 1e-9), aspect="auto")
     beyond = np.zeros(shape, bool) if top is not None else cells > high
     for layer, head in {*verdicts, *((int(i) + 1, int(j) + 1) for i, j in np.argwhere(beyond))}:
@@ -75,26 +80,28 @@ def grid(
     ax.set(xlabel="head", ylabel="layer")
     ax.grid(visible=False)
     ax.figure.colorbar(image, ax=ax, shrink=0.9)
+    seen = {VERDICTS: bool(verdicts), BEYOND: bool(beyond.any()), UNKNOWN: bool(np.isnan(cells).any())}
+    return {told for told, is_there in seen.items() if is_there}
 
 
-def panels(title: str, columns: int, shape: Shape, shown: Sequence[Panel], told: str = LEGEND) -> Figure:
-    """A figure of several grids, row by row.
+def panels(title: str, columns: int, shape: Shape, shown: Sequence[Panel]) -> Figure:
+    """A figure of several grids, row by row. A line below them says what the marks in the cells mean.
 
     Args:
         title: of the figure.
         columns: how many stand in a row.
         shape: of each grid.
         shown: what stands in them.
-        told: what the cells are.
     """
     rows = -(-len(shown) // columns)
     figure, axes = style.panels(title, rows, columns, size=size_of(shape, rows, columns))
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
+    seen: set[str] = set()
     for ax, panel in zip(axes, shown, strict=False):
-        grid(ax, panel.found, shape, verdicts_of(panel.verdicts), top=panel.top)
+        seen |= grid(ax, panel.found, shape, verdicts_of(panel.verdicts), top=panel.top)
         ax.set_title(panel.title)
-    note(figure, told, fontsize=9)
+    note(figure, "; ".join(told for told in (VERDICTS, BEYOND, UNKNOWN) if told in seen), fontsize=9)
     return figure
 
 

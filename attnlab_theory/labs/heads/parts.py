@@ -4,7 +4,7 @@ from typing import Literal
 
 PartName = Literal["premises", "collapse", "approximations", "ablations"]
 """premises: what heads do, noisy lengths, gambles, predicted weights.
-collapse: whether tokens become alike by depth, without skip connections and MLPs.
+collapse: whether tokens become alike with depth, without skip connections and MLPs.
 approximations: what each head's output loses to random features, sketches and sparse masks.
 ablations: what a classifier's accuracy loses without each head."""
 

@@ -93,7 +93,8 @@ def confidences(estimates: Estimates) -> Figure:
     arms = _arms(estimates.of("share at confidence"))
     areas = {e.setting["variant"]: e for e in estimates if e.quantity == "auroc"}
     known = [f"{areas[v].value:.2f}" + (f" ({_called(v)})" if len(arms) > 1 else "") for v in arms if v in areas]
-    title = "A right answer is surer than a wrong one with chance " + ", ".join(known) if known else "Confidences"
+    said = "The model is surer of a right answer than of a wrong one\nwith probability "
+    title = said + ", ".join(known) if known else "Confidences"
     figure, axes = style.panels(title, 1, len(arms), size=(max(5.4, 3.4 * len(arms) + 0.6), 3.6))
     for ax, arm in zip(axes, arms, strict=True):
         for right, series, hatch in ((False, 1, "////"), (True, 0, "")):

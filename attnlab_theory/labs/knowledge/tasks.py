@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class World:
-    """If no corpus is given, persons are generated. Options choose which, and what the text says of them."""
+    """Without a corpus, persons are generated. Options say how many, and what the text says of them."""
 
     finetuned: int | None = None
     """Persons in the text about whom finetuning asks. By default 60."""

@@ -11,7 +11,6 @@ from attnlab_theory import files
 from attnlab_theory.labs.knowledge.arms import (
     FINETUNING,
     FINETUNING_FROM_SCRATCH,
-    PRETRAINED,
     PRETRAINING,
     STORING,
     RuleName,
@@ -32,7 +31,8 @@ VariantName = Annotated[
     tyro.conf.Positional,
     tyro.conf.arg(
         metavar="VARIANT",
-        help=f"The model: {', '.join(PRETRAINED)}.",
+        help="The model. By its positions: vanilla (learned), rope, sinusoidal, alibi, nope (none). By its "
+        "attention: synthesizer, random-synthesizer, additive, shared (queries are keys), features (random).",
     ),
 ]
 """The type of a variant's name: any string. `variants.variant` has the names, and refuses an unknown one."""
@@ -99,6 +99,8 @@ class PretrainChanges(Changes):
 
     lr: Annotated[float | None, tyro.conf.arg(aliases=["--pretrain-lr"])] = None
     """The highest learning rate. The homework of some years calls it --pretrain_lr."""
+    seed: int = 0
+    """Initial weights, dropout and the pieces that are cut out of the text follow from the seed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,8 @@ STATEMENTS = (
     ),
     Statement(
         name="recurrent-gradients-fade-further",
-        statement=f"At a distance of {FURTHEST} tokens less of the gradient is left than in a GPT.",
+        statement=f"In a recurrent network less of the gradient is left at a distance of {FURTHEST} tokens than in "
+        "a GPT.",
         quantity=FADED,
         **GUESS,
     ),

@@ -111,7 +111,7 @@ class Tune:
     windows: int = 10_000
     """Windows of text that each run reads."""
     activation: ActivationName = "sigmoid"
-    """f1 and f2 of every network. The homework's are sigmoids."""
+    """Activation of the hidden layers (f1 and f2 in the homework). The homework's is the sigmoid."""
     seeds: int = 3
     """How many seeds to run. Initial weights follow from the seed."""
     out: Path = Path("lab/recurrent_tuning")

@@ -21,15 +21,17 @@ class Texts:
     """Files given above hold one sentence a line. Without files, sentences are drawn from the embedded grammar."""
 
     train: Path | None = None
-    """Sentences to learn."""
+    """File of sentences to learn."""
     test: Path | None = None
-    """Sentences to test with at the end."""
+    """File of sentences to test with at the end."""
     unit: Unit = "words"
     """What a token is. words: what stands between spaces. characters: every character, and the space is one."""
     least: int | None = None
     """Tokens that the training file holds less often are read as <UNK>. By default 3, for characters 1."""
     longer: Longer = "cut"
-    """What happens to a sentence that does not fit into the block. Cut ones are counted."""
+    """What happens to a sentence that is longer than the block.
+    cut: its end is cut off. Such sentences are counted.
+    refuse: the command ends with an error."""
 
     def material(self, seed: int) -> "Material":
         """The sentences: of the files, or drawn from the grammar by the seed.

@@ -21,7 +21,7 @@ class Data:
     train: Path | None = None
     """Reviews to learn."""
     validation: Path | None = None
-    """Reviews that choose between models."""
+    """Reviews by which models are chosen."""
     test: Path | None = None
     """Reviews to test with at the end."""
     least: int = 3

@@ -35,7 +35,7 @@ def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
 
 def optimizers(estimates: Estimates) -> Figure:
     """The test accuracy of every optimizer, at the shared rate and at its own."""
-    rates = {"the shared rate": SHARED, "the rate chosen with the first seed": BEST}
+    rates = {"AdamW's learning rate": SHARED, "the learning rate that the first seed chose": BEST}
     name_of = {part: name for parts in rates.values() for name, part in parts.items()}
     found = Estimates(e for e in estimates.of("accuracy over seeds") if e.setting["part"] in name_of)
     names = list(dict.fromkeys(name_of[e.setting["part"]] for e in found))
@@ -43,12 +43,15 @@ def optimizers(estimates: Estimates) -> Figure:
     shown = {rate: chosen for rate, chosen in shown.items() if chosen}
     last = list(shown)[-1]
     said = ", ".join(f"{e.value:.1%} ({name_of[e.setting['part']]})" for e in shown[last])
-    figure, (ax,) = style.panels(f"At {last} accuracy is {said}", size=(6.8, 4.2))
+    figure, (ax,) = style.panels(f"At {last}, accuracy is {said}", size=(6.8, 4.2))
     for series, (rate, chosen) in enumerate(shown.items()):
         places = [names.index(name_of[e.setting["part"]]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
     named(ax, names)
-    ax.set(ylabel="accuracy on test reviews", xlim=(-0.5, len(names) - 0.5))
+    # Only where a grammar wrote the reviews is Bayes's rule known.
+    is_drawn = any(each.quantity == "accuracy of Bayes's rule" for each in estimates)
+    source = "that a grammar wrote" if is_drawn else "of a file"
+    ax.set(ylabel=f"accuracy on test reviews\n{source}", xlim=(-0.5, len(names) - 0.5))
     figure.legend(loc="outside lower left", ncols=2, title=f"over seeds, {level(found[0])}", title_fontsize=8)
     return figure
 

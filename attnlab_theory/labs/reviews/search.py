@@ -26,7 +26,7 @@ QUESTION = "Which batch size, rate and number of epochs are best on validation, 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Search(Folder):
-    """Train random trials, and say which is best, how good the best of n is, and how lucky the winner was.
+    """Train with random batch sizes, learning rates and epochs: which trial is best, and how much of that is luck?
 
     The budget is printed before anything is trained.
     """
@@ -37,11 +37,11 @@ class Search(Folder):
     trials: int | None = None
     """The budget: how many trials. By default 8, or the homework's 4 for minilm."""
     batches: tuple[int, ...] | None = None
-    """Batch sizes that are searched. By default the preset's; so are rates and epochs."""
+    """Batch sizes to search among. By default those of the preset."""
     rates: tuple[float, ...] | None = None
-    """Highest learning rates that are searched."""
+    """Highest learning rates to search among. By default those of the preset."""
     epochs: tuple[int, ...] | None = None
-    """Numbers of epochs that are searched."""
+    """Numbers of epochs to search among. By default those of the preset."""
     seed: int = 0
     """The seed of the trials, of reviews that are drawn, of first weights and of dropout."""
     out: Path = Path("lab/reviews.search")

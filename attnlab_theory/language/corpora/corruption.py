@@ -31,11 +31,16 @@ class Corruption:
     year: Literal[2021, 2024] = 2021
     """Year of the homework. From 2024 on, texts are padded to one character more than the block size."""
     mask_lengths: MaskLengths = "eighths"
-    """The length of the masked span."""
+    """The length of the masked span, in a text of L characters.
+    eighths: from L/8 to 3L/8. twice-a-quarter: from 1 to L/2 - 1. half: from 1 to L/2.
+    gauss: normal, with mean L/4 and standard deviation 2."""
     closing: bool = False
     """Put a third mark after the missing text, as the hand-out's examples do. Its specification has none."""
     truncation: Truncation = "prefix"
-    """Which part of a document is kept before the span is masked."""
+    """Which part of a document is kept before the span is masked.
+    prefix: its beginning, of random length.
+    window: a piece of random length, from a random place.
+    none: as much as fits into the block."""
 
     def __post_init__(self):
         for name, allowed in (

