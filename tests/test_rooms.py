@@ -46,6 +46,7 @@ DOORS: dict[str, set[str]] = {
     "claims": {"attention", "construct", "counting", "sampling", "theory", "stats", "identities"},
     "report": {"claims", "stats", "identities"},
     "book": {"claims", "report"},
+    "conformance": {"conform"},
     "experiment": {"claims", "stats", "report", "book", "judges"},
     # A process that judges calls what `experiment` would call itself.
     "judges": {"claims", "experiment"},

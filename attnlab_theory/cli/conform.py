@@ -228,7 +228,15 @@ class Conform:
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))
         if self.json:
-            shown = report.as_json(suite, rows, str(self.target), self.kind, code, seconds)
+            shown = report.as_json(
+                suite,
+                rows,
+                str(self.target),
+                self.kind,
+                code,
+                seconds,
+                lambda row: suite.snippet(places[0], [row]) or suite.replay(places, [row]),
+            )
             shown |= {"snippet": snippet, "notes": notes}
             print(json.dumps(shown, indent=1))
             return code
@@ -282,7 +290,9 @@ class Conform:
         if kind := likely(caller.about()):
             found = suite_class(kind)(caller, kind, declared)
             if self.json:
-                print(json.dumps({"target": self.target, "kind": kind, "profile": dict(found.profile)}, indent=1))
+                print(
+                    json.dumps({"target": self.target, "kind": kind, "conventions": dict(found.profile)}, indent=1)
+                )
                 return 0
             print(f"{self.target} looks like {kind}: {found.kind.promise}\n")
             print("\n".join(report.profile_lines(found)))
@@ -293,7 +303,7 @@ class Conform:
         if kind == "causal":
             suite = AttentionSuite(caller, "causal", declared)
         if self.json:
-            print(json.dumps({"target": self.target, "kind": kind, "profile": dict(suite.profile)}, indent=1))
+            print(json.dumps({"target": self.target, "kind": kind, "conventions": dict(suite.profile)}, indent=1))
             return 0
         print(f"{self.target} looks like {kind}: {suite.kind.promise}\n")
         print("\n".join(report.profile_lines(suite)))

@@ -1,6 +1,6 @@
 """The door for pytest: one test for each identity that a kind implies.
 
-    from attnlab_theory.conform.door import conforms, suite
+    from attnlab_theory.conformance import conforms, suite
 
     test_mine = suite(attention, kind="causal")
 

@@ -1,12 +1,12 @@
 """What was found, for people, for programs and for those who do not have attnlab."""
 
 import xml.etree.ElementTree as xml
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.suite import Row, Suite
+from attnlab_theory.conform.suite import CALL, Row, Suite
 
 MARK = {"holds": "holds", "fails": "FAILS", "convention": "convention", "not judged": "-"}
 
@@ -34,8 +34,25 @@ def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:
     )
 
 
-def as_json(suite: Suite, rows: Sequence[Row], target: str, kind: str, code: int, seconds: float) -> dict[str, Any]:
-    """All of it as plain values."""
+def as_json(
+    suite: Suite,
+    rows: Sequence[Row],
+    target: str,
+    kind: str,
+    code: int,
+    seconds: float,
+    snippet: Callable[[Row], Sequence[str]] = lambda _: (),
+) -> dict[str, Any]:
+    """All of it as plain values.
+
+    Args:
+        suite: that judged.
+        rows: what it found. `worst` is in units of the tolerance, which is that of the number that is most wrong.
+        target, kind: as they were typed.
+        code: the exit code.
+        seconds: that it took.
+        snippet: lines that show why a row fails.
+    """
 
     def plain(x: float) -> float | None:
         return float(x) if np.isfinite(x) else None
@@ -44,10 +61,20 @@ def as_json(suite: Suite, rows: Sequence[Row], target: str, kind: str, code: int
         "target": target,
         "kind": kind,
         "exit_code": code,
-        "profile": dict(suite.profile),
+        "conventions": dict(suite.profile),
         "notes": suite.notes(),
-        "identities": [
-            {"name": r.name, "verdict": r.verdict, "line": r.line, "tried": r.tried, "tolerances": plain(r.ratio)}
+        "rows": [
+            {
+                "identity": r.name,
+                "holds": None if r.verdict == "not judged" else r.verdict != "fails",
+                "verdict": r.verdict,
+                "line": r.line,
+                "tried": r.tried,
+                "worst": plain(r.ratio),
+                "tolerance": _tolerance(r),
+                "case": r.line.partition(CALL)[2] or None,
+                "snippet": list(snippet(r)) if r.verdict == "fails" else [],
+            }
             | ({} if r.rule is None else {"flash_attention_rule": plain(r.rule)})
             for r in rows
         ],
@@ -55,6 +82,18 @@ def as_json(suite: Suite, rows: Sequence[Row], target: str, kind: str, code: int
         "calls": suite.calls,
         "seconds": round(seconds, 2),
     }
+
+
+def _tolerance(row: Row) -> float | None:
+    """The tolerance of the most wrong number of a counterexample, where one number is wrong."""
+    outcome = getattr(row.counterexample, "outcome", None)
+    if outcome is None or not 0 < outcome.ratio < np.inf:
+        return None
+    output, place = outcome.answer.output, outcome.place
+    # What else a target returns, such as weights, has places of its own.
+    if len(place) != output.ndim or any(i >= n for i, n in zip(place, output.shape, strict=True)):
+        return None
+    return float(abs(output[place] - outcome.right) / outcome.ratio)
 
 
 def as_junit(rows: Sequence[Row], target: str, kind: str) -> str:

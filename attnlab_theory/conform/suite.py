@@ -21,6 +21,10 @@ MOST_REPLAYS = 6
 """So often calls are made again at most, to see whether a snippet shows a failure."""
 
 
+CALL = "the call: "
+"""What stands before a call in words, at the end of a line."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Row:
     """What became of one identity."""

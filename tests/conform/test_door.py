@@ -122,3 +122,10 @@ def test_the_plugin_imports_nothing_until_it_is_used():
 def test_misspelt_names_are_refused(options, said):
     with pytest.raises(ValueError, match=said):
         suite(print, **options)
+
+
+def test_the_names_of_the_contract_are_those_of_the_door():
+    from attnlab_theory import conformance
+    from attnlab_theory.conform import door
+
+    assert (conformance.suite, conformance.conforms) == (door.suite, door.conforms)

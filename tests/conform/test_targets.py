@@ -111,13 +111,23 @@ def at(tmp_path_factory):
     return folder
 
 
+WRONG = """
+import numpy as np
+
+def wrong(q, k, v):
+    scores = 1.01 * q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]).astype(q.dtype)
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True) @ v
+"""
+
+
 def judged(capsys, at, name, *options):
     code = main(["conform", f"{at}/targets.py::{name}", "--as", "softmax", "--json", *options])
     return code, json.loads(capsys.readouterr().out)
 
 
 def verdicts(found):
-    return {row["name"]: row["verdict"] for row in found["identities"]}
+    return {row["identity"]: row["verdict"] for row in found["rows"]}
 
 
 @pytest.mark.parametrize("name", ["right", "Layer"])
@@ -125,6 +135,21 @@ def test_right_code_ends_with_0_and_no_snippet(capsys, at, name):
     code, found = judged(capsys, at, name)
     assert (code, found["snippet"]) == (0, [])
     assert set(verdicts(found).values()) <= {"holds", "convention"}
+
+
+def test_a_row_has_the_fields_of_the_contract(capsys, at):
+    _, found = judged(capsys, at, "right")
+    fields = {"identity", "holds", "worst", "tolerance", "case", "snippet"}
+    assert all(fields <= {*row} for row in found["rows"])
+    assert {row["holds"] for row in found["rows"]} <= {True, None}
+    assert isinstance(found["conventions"], dict)
+    (folder := at / "wrong.py").write_text(WRONG)
+    assert main(["conform", f"{folder}::wrong", "--as", "softmax", "--json"]) == 1
+    rows = {row["identity"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
+    plain = rows["plain"]
+    assert (plain["holds"], plain["case"] is not None, bool(plain["snippet"])) == (False, True, True)
+    assert plain["worst"] > 1
+    assert 0 < plain["tolerance"] < 1e-4
 
 
 @pytest.mark.parametrize(
@@ -139,7 +164,7 @@ def test_right_code_ends_with_0_and_no_snippet(capsys, at, name):
 )
 def test_a_call_that_fails_is_one_line_that_names_it_and_the_rest_goes_on(capsys, at, name, said):
     code, found = judged(capsys, at, name, "--call-seconds", "0.5")
-    rows = {row["name"]: row for row in found["identities"]}
+    rows = {row["identity"]: row for row in found["rows"]}
     assert code == 1
     assert said in rows["block edges"]["line"] + rows["visibility"]["line"]
     assert rows["plain"]["verdict"] == "holds"
@@ -157,12 +182,12 @@ def test_what_is_printed_is_told_and_nobody_fails_for_it(capsys, at):
 def test_weights_that_are_no_weights_fail(capsys, at):
     code, found = judged(capsys, at, "with_weights")
     assert code == 1
-    assert any("weights: " in row["line"] for row in found["identities"])
+    assert any("weights: " in row["line"] for row in found["rows"])
 
 
 def test_a_function_of_one_head_is_judged_in_its_own_layout(capsys, at):
     code, found = judged(capsys, at, "one_head")
-    assert (code, found["profile"]["layout"]) == (0, "t d (guessed)")
+    assert (code, found["conventions"]["layout"]) == (0, "t d (guessed)")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +268,7 @@ def test_a_fence_that_is_missing_is_a_note(capsys, at, monkeypatch):
 def test_junit_has_a_case_for_each_row_and_a_failure_for_each_that_fails(capsys, at, tmp_path):
     _, found = judged(capsys, at, "no_maximum", "--junit", str(tmp_path / "rows.xml"))
     suite = xml.parse(tmp_path / "rows.xml").getroot()
-    assert [case.get("name") for case in suite] == [row["name"] for row in found["identities"]]
+    assert [case.get("name") for case in suite] == [row["identity"] for row in found["rows"]]
     failed = {case.get("name") for case in suite if case.find("failure") is not None}
     assert failed == {name for name, verdict in verdicts(found).items() if verdict == "fails"}
 

@@ -19,7 +19,7 @@ from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
 from attnlab_theory.conform.attention.paths import gradient_mode
 from attnlab_theory.conform.attention.shrinking import smallest
 from attnlab_theory.conform.attention.states import after_refusal, nothing_to_see, repetitions, two_objects
-from attnlab_theory.conform.suite import HUNG, Row, Suite, row_of
+from attnlab_theory.conform.suite import CALL, HUNG, Row, Suite, row_of
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place
@@ -43,9 +43,6 @@ COMPARED = ("against", "differences")
 
 COSTLY = ("pairs", "block edges")
 """Identities whose counterexamples stay as they are after the first few."""
-
-CALL = "the call: "
-"""What stands before a call in words."""
 
 
 class Found(NamedTuple):

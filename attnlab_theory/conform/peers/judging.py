@@ -85,11 +85,16 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
     told = as_json(
         suite, rows, entry.name, kind, int(any(r.verdict == "fails" for r in rows)), time.monotonic() - begun
     )
-    del told["target"], told["exit_code"]
-    for row, plain in zip(rows, told["identities"], strict=True):
+    identities = []
+    for row, plain in zip(rows, told["rows"], strict=True):
+        fields = {"name": row.name, "verdict": row.verdict, "line": row.line, "tried": row.tried}
+        fields |= {"tolerances": plain["worst"]}
+        fields |= {name: plain[name] for name in ("flash_attention_rule",) if name in plain}
         if row.verdict == "fails":
-            plain["snippet"] = _snippet(entry, kind, suite, row, python)
-    return told
+            fields["snippet"] = _snippet(entry, kind, suite, row, python)
+        identities.append(fields)
+    kept = {name: told[name] for name in ("notes", "largest_error_of_a_right_answer", "calls", "seconds")}
+    return {"kind": kind, "profile": told["conventions"], "identities": identities, **kept}
 
 
 def _snippet(entry: Entry, kind: str, suite: Any, row: Row, python: Path) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def test_one_command_compares_two_functions_of_a_file(capsys, tmp_path):
     file = f"{tmp_path}/two.py"
     assert main(["conform", f"{file}::one", "--as", "softmax", "--json", "--against", f"{file}::other"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in found["identities"] if row["verdict"] == "fails"] == ["against"]
-    assert found["profile"]["against"] == f"{file}::other"
+    assert [row["identity"] for row in found["rows"] if row["verdict"] == "fails"] == ["against"]
+    assert found["conventions"]["against"] == f"{file}::other"
     assert main(["conform", f"{file}::one", "--against", f"{file}::other"]) == 2
     assert "--against needs --as KIND" in capsys.readouterr().err

@@ -92,7 +92,7 @@ def judged(capsys, at, name, kind, *options):
 
 
 def lines(found):
-    return {row["name"]: (row["verdict"], row["line"]) for row in found["identities"]}
+    return {row["identity"]: (row["verdict"], row["line"]) for row in found["rows"]}
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def at(tmp_path_factory):
 def judged(capsys, at, name, kind, *options):
     code = main(["conform", f"{at}/seqs.py::{name}", "--as", kind, "--json", *options])
     found = json.loads(capsys.readouterr().out)
-    return code, found, {row["name"]: row for row in found["identities"]}
+    return code, found, {row["identity"]: row for row in found["rows"]}
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_modules_of_torch_are_judged_as_they_are(capsys, tmp_path, name, kind, o
     (tmp_path / "seqs.py").write_text(TORCH)
     code, found, rows = judged(capsys, tmp_path, name, kind, *options)
     assert {name for name, row in rows.items() if row["verdict"] == "fails"} == failing
-    assert (code, found["profile"]["framework"]) == (int(bool(failing)), "torch")
+    assert (code, found["conventions"]["framework"]) == (int(bool(failing)), "torch")
 
 
 @pytest.mark.torch
@@ -270,4 +270,4 @@ def running_mean(x):
 def test_a_mixer_of_jax_is_judged_at_few_shapes(capsys, tmp_path):
     (tmp_path / "seqs.py").write_text(JAX)
     code, found, rows = judged(capsys, tmp_path, "running_mean", "mixer")
-    assert (code, found["profile"]["framework"], rows["causality"]["verdict"]) == (0, "jax", "holds")
+    assert (code, found["conventions"]["framework"], rows["causality"]["verdict"]) == (0, "jax", "holds")
