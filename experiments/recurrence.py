@@ -29,7 +29,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (operations, memory, gradients, squares) = style.panels(
-        "Recurrence saves time, blocks save memory; only attention's gradient ignores the distance",
+        "Recurrence saves operations and memory, blocks save memory;\n"
+        "only attention's gradient ignores the distance",
         2,
         2,
     )
@@ -40,8 +41,10 @@ def draw_figure(findings: Findings):
             style.draw_measured(ax, chosen, "t", series=series)
         ax.set_xscale("log", base=2)
         ax.set(yscale="log", xlabel="length $T$ (tokens)")
-    operations.set(ylabel="operations in matrix products", title="Blocks take the same operations, $d$ = 64")
-    memory.set(ylabel="bytes", title="Blocks and recurrence need small arrays")
+    operations.set(
+        ylabel="operations in matrix products", title="Attention in blocks takes as many operations, $d$ = 64"
+    )
+    memory.set(ylabel="bytes of the largest array", title="Blocks and recurrence need small arrays")
     operations.legend()
     memory.legend()
     attention = findings.of("attention-gradient-at-any-distance")

@@ -17,7 +17,7 @@ class Texts:
     train: Path | None = None
     """Sentences to learn."""
     validation: Path | None = None
-    """Sentences that say when to stop (captions only)."""
+    """Sentences that say when a model of captions stops."""
     test: Path | None = None
     """Sentences to test with at the end."""
     unit: Unit = "words"

@@ -185,8 +185,8 @@ def openings(estimates: Estimates) -> Figure:
     (real,) = estimates.of("commonest opening of real sentences")
     most = max(found, key=lambda e: e.value)
     title = (
-        f"The commonest two first tokens begin {real.value:.0%} of real sentences,\n"
-        f"and {most.value:.0%} with {_joined(most.setting['decoding'])} ({most.setting['arm']})"
+        f"{real.value:.0%} of real sentences begin with their commonest pair of tokens;\n"
+        f"with {_joined(most.setting['decoding'])} {most.value:.0%} of generated ones do ({most.setting['arm']})"
     )
     figure, (ax,) = style.panels(title, size=(7.2, 4.4))
     for series, arm in enumerate(arms):
@@ -197,7 +197,7 @@ def openings(estimates: Estimates) -> Figure:
         bars(ax, each, [x + shift for x in range(len(each))], series=series, label=arm)
     ax.axhline(real.value, color=style.INK, linewidth=1, label="real sentences")
     named(ax, [_called(name) for name in decodings], rotation=35, ha="right")
-    ax.set(ylabel="sentences that begin with it", ylim=(0, None))
+    ax.set(ylabel="share of sentences", ylim=(0, None))
     below(figure, ncols=4, title=_over(found))
     return figure
 

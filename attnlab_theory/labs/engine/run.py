@@ -49,8 +49,8 @@ class RunLab(WholeRun, abc.ABC):
     arms: tuple[str, ...]
     """What is compared."""
     processes: int | None = None
-    """How many models are trained at once, each on one core. With 1, all cores train one model; last digits of
-    results then differ."""
+    """How many models are trained at once, each on one core. With 1, all cores train one, and last digits
+    differ."""
     cluster: str | None = None
     """Train on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 

@@ -14,6 +14,9 @@ from attnlab_theory.labs.heads.traces import Kept
 from attnlab_theory.labs.plots import bars, below, interval, level, note
 from attnlab_theory.report import style
 
+KNOWN = 0.1
+"""A panel is drawn if at least this share of the heads has a number."""
+
 PREMISES = (
     ("slope of the variance", None, "slope of the variance (no verdict)"),
     (
@@ -51,7 +54,7 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
     shown = [
         Panel(told, known.of(quantity), findings.of(claim) if claim else Findings())
         for quantity, claim, told in PREMISES
-        if _has(known, quantity)
+        if len([e for e in known if e.quantity == quantity]) >= KNOWN * len(normal)
     ]
     return panels(title, 2, shape_of(estimates.of("share of keys")), shown)
 

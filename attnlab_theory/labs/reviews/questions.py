@@ -170,10 +170,11 @@ class Predict(WithJson):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Explain(WithJson):
-    """Score every token of every line: gradient times input, attention rollout, and what is lost without the token.
+    """Score every token: gradient times input, attention rollout, and the log-odds that are lost without it.
 
-    Positive gradients and losses speak for label 1. The largest scores, a fifth of the tokens, have a star. The
-    last row has the probability of label 1 if these are covered, and if as many random tokens are.
+    A positive gradient, or a positive loss of log-odds, speaks for label 1. For each method a star marks the fifth
+    of the tokens with the largest scores, whatever their sign. The last row has the probability of label 1 if these
+    tokens are replaced by one without meaning, and if as many random tokens are.
     """
 
     model: Model
