@@ -58,6 +58,9 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
         raise ValueError(f"{caller.name}: {error}") from None
     given = about.get("defaults", {})
     always = {name: x for name, x in AT_REST.items() if name in given and bool(given[name]) != bool(x)}
+    if given.get(names.get("causal", "")) is True:
+        # It hides the future unless it is told not to.
+        always[names["causal"]] = False
     profile = Profile(Conventions(**{"always": always, **declared, "names": names}), [], [])
     profile = _laid_out(caller, kind, declared, profile, about)
     refuse_unsettled(caller, kind, profile.way, about)
@@ -123,8 +126,11 @@ def _said_layout(
         lines.append(("head h reads the keys", order))
     if used := [f"{name} ({role})" for role, name in way.names.items()]:
         lines.append(("arguments by name", ", ".join(used)))
-    if way.always:
-        lines.append(("dropout", f"off, by {', '.join(f'{name}={x}' for name, x in way.always.items())}"))
+    causal = way.names.get("causal")
+    if off := [f"{name}={x}" for name, x in way.always.items() if name != causal]:
+        lines.append(("dropout", f"off, by {', '.join(off)}"))
+    if causal in way.always:
+        lines.append((str(causal), "True by default, and False where nothing is hidden"))
     if about.get("mode"):
         lines.append(("mode", about["mode"]))
     return Profile(way, lines, profile.failures)
@@ -159,7 +165,7 @@ def _causal(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
         _, _, t, s = wrong[0] if len(wrong) else (0, 0, 5, 5)
         line = f"query {t} of 6 gives key {s} the weight {seen.weights[:, :, t, s].max():.2g}"
         _contradicts(caller, profile, "visibility", line, seen, np.tri(6, dtype=bool))
-    elif not kind.causal and not future:
+    elif not (kind.causal or kind.heads or kind.wants) and not future:
         line = "no query sees what comes after it: judge it --as causal"
         _contradicts(caller, profile, "visibility", line, seen, np.ones((6, 6), bool))
     if way.causal == "never":
