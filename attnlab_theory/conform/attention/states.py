@@ -23,6 +23,10 @@ def repetitions(judge: Judge, kind: Kind) -> Said:
         return NOTHING
     case = fitted(Case(queries=17, keys=17, seed=9), kind, judge.way)
     answer = judge.ask(case, more={"times": TIMES})
+    if "took longer than" in answer.trouble and not judge.ask(case).trouble:
+        return Said(
+            "not judged", f"{TIMES} calls take more than the seconds of one call: see --call-seconds", TIMES
+        )
     if answer.trouble:
         return Said("fails", answer.trouble, counterexample=case)
     if answer.differs:

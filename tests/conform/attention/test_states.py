@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.conform.attention.suite import AttentionSuite
-from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.callers import Direct, Fenced
 from tests.conform.attention.wrong_states import MADE, hides_keys
 from tests.conform.right import plain
 
@@ -26,6 +26,25 @@ def test_a_bug_fails_at_the_identity_that_is_there_for_it(make, bug, identity):
 @pytest.mark.parametrize("make", MADE)
 def test_the_same_code_without_a_bug_holds(make):
     assert failing(make("")) == set()
+
+
+SLOW = """
+import time
+import numpy as np
+
+def slow(q, k, v):
+    time.sleep(0.01)
+    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return (raised / raised.sum(-1, keepdims=True)) @ v
+"""
+
+
+def test_many_calls_of_what_is_slow_are_not_judged(tmp_path):
+    (tmp_path / "mine.py").write_text(SLOW)
+    with Fenced(f"{tmp_path}/mine.py::slow", seconds=1.0) as caller:
+        row = AttentionSuite(caller, "softmax").row("repetitions")
+    assert (row.verdict, "--call-seconds" in row.line) == ("not judged", True)
 
 
 def test_what_a_mask_of_keys_means_is_told():
