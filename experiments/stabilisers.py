@@ -17,7 +17,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "One maximum per query, or one for all keys, changes no weight; an eps, or one per key, does",
+        "Random features: subtracting a query's largest log feature, or one number for all keys, changes no weight;"
+        "\nan added eps does, and so does subtracting each key's own largest log feature",
         columns=2,
         size=(13.0, 5.4),
     )

@@ -21,7 +21,7 @@ class Museum:
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
     """One bug: its code, where it happened, what catches it, a picture. Without it, a table of all bugs."""
     budget: Budget = "quick"
-    """quick: one identity of each family is tried on each bug. full: all identities are."""
+    """quick: one of each group of similar identities is tried on each bug. full: all identities are."""
     out: Path = Path("lab/museum")
     """The folder for the pictures. It is made if it does not exist."""
     json: bool = False

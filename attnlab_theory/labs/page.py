@@ -216,8 +216,10 @@ def _number(estimate: Estimate) -> str:
         return f"{value:.4g} (no interval)"
     if not math.isfinite(interval.width) or interval.width == 0:
         return f"{value:.4g}"
-    if abs(value - interval.centre) <= 0.01 * interval.width:
-        return _range(interval)
+    middle = _range(interval)
+    digits = len(middle.partition(" ")[0].partition(".")[2])
+    if abs(value - interval.centre) <= 0.01 * interval.width and middle.startswith(f"{value:.{digits}f} ±"):
+        return middle
     return f"{value:.4g} ({interval_text(interval)})"
 
 

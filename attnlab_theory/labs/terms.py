@@ -113,7 +113,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     },
     "recurrent": {
         "arm": ARM,
-        "w-rnn": "the homework's network: an RNN with a second hidden layer, and both are joined crosswise",
+        "w-rnn": "a homework's RNN with a second hidden layer, which reads the first one of this step and the last",
         "rnn-16, w-rnn-16": "a hidden layer of so many units",
         "against": "the network that is subtracted",
         "loss above the grammar": ABOVE,

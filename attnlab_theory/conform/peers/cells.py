@@ -1,4 +1,4 @@
-"""What the JSON files say, cell by cell: a failure that the library documents is a convention."""
+"""What the JSON files say, cell by cell: what fails as the library documents is no failure."""
 
 import json
 import re
@@ -28,7 +28,7 @@ class Cell(NamedTuple):
     """What became of one entry point as one kind."""
 
     word: str
-    """holds, unmasked, fails, convention, or cannot."""
+    """holds, unmasked, fails, as documented, or cannot."""
     failing: Sequence[Mapping[str, Any]]
     """The rows that fail, and that the library does not document."""
     documented: Sequence[tuple[Mapping[str, Any], str]]
@@ -66,7 +66,7 @@ class Red(NamedTuple):
 
 
 def verdict_of(entry: Entry, kind: str, told: Mapping[str, Any]) -> Cell:
-    """What became of one kind: what a library documents is a convention."""
+    """What became of one kind: what fails as the library documents is no failure."""
     failing, documented = [], []
     for row in told["identities"]:
         if row["verdict"] == "fails":
@@ -76,7 +76,7 @@ def verdict_of(entry: Entry, kind: str, told: Mapping[str, Any]) -> Cell:
                 failing.append(row)
     unmasked = kind in BLIND and all(row["name"] != "blind rows" for row in told["identities"])
     held = "unmasked" if unmasked else "holds"
-    return Cell("fails" if failing else "convention" if documented else held, failing, documented)
+    return Cell("fails" if failing else "as documented" if documented else held, failing, documented)
 
 
 def results(folder: Path, entries: Sequence[Entry]) -> list[Result]:
@@ -165,4 +165,4 @@ def cell_of(result: Result, kind: str) -> Cell:
 
 def agreement(cell: Cell) -> str:
     """A cell of the column of paths."""
-    return {"fails": "FAILS", "convention": "convention", "cannot": ""}.get(cell.word, "agree")
+    return {"fails": "FAILS", "as documented": "as documented", "cannot": ""}.get(cell.word, "agree")

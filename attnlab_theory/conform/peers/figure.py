@@ -13,7 +13,7 @@ COLOURS = {
     "holds": "#9fd8c3",
     "fails": "#D55E00",
     "unmasked": "#9fd8c3",
-    "convention": "#f3d58a",
+    "as documented": "#f3d58a",
     "cannot": "#f2f2f2",
 }
 """Cells are light where nothing is wrong, so that the dark ones are seen in grey too."""

@@ -58,6 +58,7 @@ def page(found: Sequence[Result]) -> str:
         ),
         "–: not judged. Most of these have no argument of their own for that; some have one, and were not tried. "
         "no mask: it was called without a mask, so nobody asked what becomes of a row without visible keys. "
+        "as documented: something fails, and the library says so; the section of that name has the place. "
         "paths: two ways through one object. *: there is a note below.",
         _table(
             ("note on", "as", "says"),
@@ -80,8 +81,9 @@ def page(found: Sequence[Result]) -> str:
             ),
         ),
         "## Conventions",
-        "Nobody fails for these, unless a causal kind or a window lets a blind row read what it hides. Where "
-        "kinds differ in one, all are named.",
+        "A convention is a choice, and no failure. A blind row is a query that sees no key. Its convention fails "
+        "in two cases: it reads keys that are hidden from it, or two ways through one object choose differently. "
+        "An empty cell has nothing to tell. Where kinds differ, all are named.",
         _table(("entry point", *TOLD), (_told(result) for result in found)),
         "## Versions",
         _table(

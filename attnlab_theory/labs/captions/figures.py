@@ -185,8 +185,8 @@ def openings(estimates: Estimates) -> Figure:
     (real,) = estimates.of("commonest opening of real sentences")
     most = max(found, key=lambda e: e.value)
     title = (
-        f"{real.value:.0%} of real sentences begin with their commonest pair of tokens;\n"
-        f"with {_joined(most.setting['decoding'])} {most.value:.0%} of generated ones do ({most.setting['arm']})"
+        f"The commonest first two tokens open {real.value:.0%} of real sentences,\n"
+        f"and {most.value:.0%} of those of '{most.setting['arm']}' at {_joined(most.setting['decoding'])}"
     )
     figure, (ax,) = style.panels(title, size=(7.2, 4.4))
     for series, arm in enumerate(arms):

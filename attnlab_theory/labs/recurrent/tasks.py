@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunLab):
-    """Train RNNs, W-RNNs and GPTs. Then compare losses, gradients and texts, judge and draw.
+    """Train RNNs, GPTs and W-RNNs, then compare losses, gradients and texts, judge and draw.
+
+    A W-RNN is a homework's RNN with a second hidden layer, which reads the first one of this step and the last.
 
     Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
     """
@@ -104,7 +106,10 @@ class Judge(JudgeLab):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tune:
-    """Repeat the homework's tuning runs on a text, character by character, with the right gradient."""
+    """Repeat the homework's tuning runs on a text, character by character.
+
+    Gradients go through time here. Those of the homework's code do not.
+    """
 
     text: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]
     """File of any text."""

@@ -109,7 +109,9 @@ def errors(estimates: Estimates) -> Figure:
     worst = min(kinds, key=lambda e: e.value)
     what = f"{'with' if worst.setting['has'] else 'without'} {worst.setting['kind']}"
     figure, axes = style.panels(
-        f"Of four kinds accuracy is lowest {what}, {worst.value:.1%}", columns=2, size=(8.4, 4.0)
+        f"Accuracy with and without negation and opposition (but, although): lowest {what}, {worst.value:.1%}",
+        columns=2,
+        size=(8.4, 4.0),
     )
     bars(axes[0], lengths, range(len(lengths)), series=0)
     axes[0].set_xticks(range(len(lengths)), [f"{e.setting['least']}+" for e in lengths])
