@@ -2,11 +2,12 @@
 
 That is a choice. The row `float64` tells it, and every other row judges float64 by the tolerance of float32 then.
 
-Where there is a reference, the answers themselves say it (`Precision`). A target that is compared with itself is
-asked before it is accused (`narrower`). The input is
-changed by 2^-28 and by 2^-16, with the same signs: every output must move in that proportion. A smooth function
-bends by 2^-16 of the move, and float64 rounds by n S 2^-25 of it. A step of float32 is 2^-24, sixteen times the
-smaller change. Where the proportion is off by a 64th of the larger move, u is that of float32.
+Where there is a reference, the answers themselves say it. A target that is compared with itself is asked before it
+is accused, in two ways. A call is watched: does an array narrower than float64 take part (`watching`)? And inputs
+are changed by 2^-28 and by 2^-16, with the same signs: every output must move in that proportion (`narrower`). A
+smooth function bends by 2^-16 of the move, and float64 rounds by n S 2^-25 of it. A step of float32 is 2^-24,
+sixteen times the smaller change. Where the proportion is off by a 64th of the larger move, something is rounded to
+float32.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,16 +43,19 @@ class Precision:
         self.excess = 0.0
         """The largest error over the tolerance of float64 that was within that of float32; 0 if none was."""
 
-    def judged(self, kind: str, judge: Callable[[str | None], J]) -> J:
+    def judged(self, kind: str, judge: Callable[[str | None], J], inside: Callable[[], bool] = lambda: True) -> J:
         """One answer by the tolerance of its own type; of float64, by that of float32 where it keeps that alone.
 
         Args:
             kind: the type that was handed over.
             judge: judges the answer by the tolerance of a type; None is its own.
+            inside: whether the target computes in float32 somewhere. It is asked before anybody is accused.
         """
         found = judge(None)
-        if kind == "float64" and 1 < found.ratio < np.inf and (coarse := judge("float32")).ratio <= 1:
-            self.excess = max(self.excess, found.ratio)
+        if kind == "float64" and 1 < found.ratio < np.inf and inside():
+            coarse = judge("float32")
+            if coarse.ratio <= 1:
+                self.excess = max(self.excess, found.ratio)
             return coarse
         return found
 

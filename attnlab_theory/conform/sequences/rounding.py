@@ -18,8 +18,7 @@ future over the past keeps it, and one that wraps around does not. kappa is meas
 further apart than the bound without it. It can be measured in one place alone: a function that jumps there, such as
 a sort or a hash, may be accused.
 
-A target may compute in float32 though it is handed float64. It is asked before it is accused: see `precision`.
-Then u is that of float32.
+A target may compute in float32 though it is handed float64. Then u is that of float32: see `precision`.
 
 Token ids to logits (model). Ids cannot be changed a little. Here the rule is a calibration, and says so. Two logits
 are apart by at most 1e-4 (s + |logit|) in float32, where s is the standard deviation of the logits, and 1 at most.
@@ -33,7 +32,7 @@ many tolerances the last logits move when the token before is another. Below ten
 
 import numpy as np
 
-from attnlab_theory.conform.precision import Answers, Arrays, changed, narrower
+from attnlab_theory.conform.precision import Answers, Arrays, changed
 
 HALF_EPS = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """u, by the name of a type."""
@@ -84,10 +83,7 @@ def bound(answers: Answers, given: Arrays, kind: str, terms: int, error: float, 
     if error <= quick or not np.isfinite(error):
         return quick
     kappa = sensitivity(answers, given, kind)
-    full = 2 * STAGES * terms * HALF_EPS[kind] * (kappa + size)
-    if error > full and kind == "float64" and narrower(answers, given):
-        return 2 * STAGES * terms * HALF_EPS["float32"] * (kappa + size)
-    return full
+    return 2 * STAGES * terms * HALF_EPS[kind] * (kappa + size)
 
 
 def of_logits(kind: str, logits: np.ndarray, spread: float) -> np.ndarray:
