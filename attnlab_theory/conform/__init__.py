@@ -18,7 +18,9 @@ numbers: random features and dropout. Both make their calls by `asking`.
 `sequences` judges layers, caches and models. They have no reference, and are compared with themselves.
 
 `callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
-hands over arrays of the target's own framework (`frameworks`), and says in one line whatever goes wrong.
+hands over arrays of the target's own framework (`frameworks`), and says in one line whatever goes wrong. It can
+tell which types take part in a call (`watching`). By that, or by answers, `precision` knows that float64 is float32
+inside.
 Nothing here imports jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and `door`
 are for pytest.
 """

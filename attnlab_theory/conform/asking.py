@@ -49,6 +49,8 @@ class Asker:
         """The first call that wrote into its inputs, in words."""
         self.kinds: dict[str, str] = {}
         """The type of the outputs, by that of the inputs."""
+        self.met: set[str] | None = None
+        """The types narrower than float64 that were met, while calls are watched."""
 
     def ask(
         self,
@@ -90,7 +92,10 @@ class Asker:
             kind=kind,
             keep=keep,
             strided=strided,
+            watched=self.met is not None,
         )
+        if self.met is not None:
+            self.met |= {*reply.narrow}
         if reply.trouble:
             return Answer(reply.trouble)
         came = reply.arrays

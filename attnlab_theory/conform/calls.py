@@ -28,6 +28,8 @@ class Reply(NamedTuple):
     """Which of the arrays handed over are no longer what they were: by place first, then by name."""
     kept: Sequence[Kept] = ()
     """The objects that were to be kept."""
+    narrow: Sequence[str] = ()
+    """The types narrower than float64 that took part, of a call that is watched."""
 
 
 def call(
@@ -45,6 +47,7 @@ def call(
     part: Sequence[str] = (),
     reads: bool = True,
     gradients: bool = False,
+    watched: bool = False,
 ) -> Reply:
     """Make one call.
 
@@ -64,6 +67,7 @@ def call(
         part: where the output is found, if an object is returned: the first of these names that it has.
         reads: whether numbers are expected.
         gradients: whether torch keeps what it needs for them.
+        watched: whether to tell which types take part.
     """
     names = dict(named or {})
     arrays = [x for x in (*given, *names.values()) if not isinstance(x, Kept)]
@@ -82,7 +86,7 @@ def call(
         "part": list(part),
         "reads": reads,
         "gradients": gradients,
-    }
+    } | ({"watched": True} if watched else {})
     report, came = caller.call(plan, [np.ascontiguousarray(x) for x in arrays])
     return Reply(
         trouble=report["trouble"],
@@ -91,4 +95,5 @@ def call(
         printed=report.get("printed", ""),
         changed=report.get("changed", ()),
         kept=[Kept(number) for number in report.get("kept", ())],
+        narrow=report.get("narrow", ()),
     )

@@ -32,7 +32,7 @@ def _beside(name: str) -> Any:
     return found
 
 
-frameworks, limits = _beside("frameworks"), _beside("limits")
+frameworks, limits, watching = _beside("frameworks"), _beside("limits"), _beside("watching")
 
 
 class Host:
@@ -68,7 +68,8 @@ class Host:
                 if no numbers are expected, and `gradients` if torch need not keep track of them; `tracked` wants
                 those of the arrays. With `cotangent` the last array is one, and the gradients come back in place
                 of the output, end to end. `shared` hands over q in every place, and `times` makes the call again,
-                and compares. `random` names sources of randomness: `frameworks.generators`.
+                and compares. `random` names sources of randomness: `frameworks.generators`. `watched` tells as
+                `narrow` which types narrower than float64 take part.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -79,6 +80,8 @@ class Host:
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
         if plan.get("tracked"):
             handed = [frameworks.tracked(x) for x in handed]
+        if plan.get("watched"):
+            handed = [watching.watched(x) for x in handed]
         cotangent = handed.pop() if plan.get("cotangent") else None
         # Of what was handed over: jax makes float32 of float64.
         kept = [_back(x).copy() for x in handed]
@@ -99,7 +102,12 @@ class Host:
         printed = io.StringIO()
         try:
             with limits.silenced(printed), limits.in_time(plan["seconds"]), frameworks.mode(plan):
-                if cotangent is None:
+                if plan.get("watched"):
+                    with watching.watching(plan["framework"]) as met:
+                        came = called(handed)
+                    watching.note(met, came)
+                    told["narrow"] = sorted(met)
+                elif cotangent is None:
                     came = called(handed)
                 else:
                     came = frameworks.pulled_back(plan["framework"], called, handed, cotangent, _back)

@@ -9,9 +9,10 @@ from attnlab_theory.conform.attention.asking import Answer, ask
 from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.halves import share
-from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.attention.reference import Attended, Problem, attend
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser, tolerance
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.precision import Precision
 from attnlab_theory.conform.recording import saw
 
 HALVES = ("float16", "bfloat16")
@@ -60,6 +61,7 @@ class Judge:
         """The first case whose inputs were changed, and which."""
         self.kinds: dict[str, str] = {}
         """The type of the outputs, by that of the inputs."""
+        self.precision = Precision()
 
     def ask(self, case: Case, given: Arrays | None = None, more: Mapping[str, Any] | None = None) -> Answer:
         """Make a call, and note what it did beside answering."""
@@ -76,18 +78,16 @@ class Judge:
         """The type in which an answer may have been computed: the coarser one of what came in and went out."""
         return coarser(case.kind, answer.kind) if answer.kind in HALF_EPS else case.kind
 
-    def judge(self, case: Case, kind: str | None = None) -> Outcome:
-        """Ask, and compare with what is right.
-
-        Args:
-            case: the call.
-            kind: the type in which the target may compute; by default that of the arrays.
-        """
+    def judge(self, case: Case) -> Outcome:
+        """Ask, and compare with what is right: by `Precision.judged`."""
         answer = self.ask(case)
         if answer.trouble:
             return Outcome(np.inf, answer.trouble, True, answer)
         problem = self.way.problem(arrays(case), case)
         exact = attend(problem)
+        return self.precision.judged(case.kind, lambda kind: self._outcome(case, answer, problem, exact, kind))
+
+    def _outcome(self, case: Case, answer: Answer, problem: Problem, exact: Attended, kind: str | None) -> Outcome:
         bound = tolerance(problem, exact, kind or self.type_of(case, answer), self.accumulate)
         sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), exact.output.shape)
         rule = share(problem, exact, answer.output, case.kind) if case.kind in HALVES else None

@@ -105,9 +105,6 @@ class AttentionSuite(Suite):
         worst, loose, rules = 0.0, 0, [0.0]
         for case in cases:
             outcome = self.judge.judge(case)
-            if outcome.fails and case.kind == "float64" != name and not outcome.answer.trouble:
-                # That float64 is float32 inside is told once, by the identity of that name.
-                outcome = self.judge.judge(case, "float32")
             worst = max(worst, outcome.ratio)
             loose += not outcome.judged
             rules.append(outcome.rule or 0.0)
@@ -118,6 +115,8 @@ class AttentionSuite(Suite):
                     break
         rule = max(rules) if name in HALVES else None
         if not found:
+            if name == "float64" and (line := self.judge.precision.line()):
+                return Row(name=name, verdict="convention", line=line, tried=len(cases))
             if loose == len(cases):
                 line = "tolerances exceed the range of the values"
                 return Row(name=name, verdict="not judged", line=line, tried=len(cases))
@@ -128,17 +127,13 @@ class AttentionSuite(Suite):
         return dataclasses.replace(row, rule=rule)
 
     def _convention(self, name: str, cases: list[Case], found: list[tuple[Case, Outcome]]) -> Row | None:
-        """What is told rather than failed: a type that is refused, and float64 that is float32 inside."""
+        """What is told rather than failed: a type that is refused."""
         kinds = ("float64", "float16", "bfloat16")
         if name not in kinds:
             return None
         if len(found) == len(cases) and all(outcome.answer.trouble for _, outcome in found):
             self._refused.add(name)
             return Row(name=name, verdict="convention", line=f"refused: {found[0][1].why}", tried=len(cases))
-        if name == "float64" and not any(self.judge.judge(case, "float32").fails for case, _ in found):
-            worst = max(outcome.ratio for _, outcome in found)
-            line = f"computed in float32: {worst:,.2g} tolerances of float64, within those of float32"
-            return Row(name=name, verdict="convention", line=line, tried=len(cases))
         return None
 
     def _failed(self, name: str, tried: int, found: list[tuple[Case, Outcome]]) -> Row:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from attnlab_theory.conform.attention.layouts import has_batch
+from attnlab_theory.conform.linear.agreement import decays, double, narrow
 from attnlab_theory.conform.linear.forms import part
 from attnlab_theory.conform.linear.passes import COMPILED, Passes, Split
 from attnlab_theory.conform.recording import saw
@@ -14,8 +15,6 @@ CHUNKS = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64, 200)
 
 PARTS: Sequence[Sequence[int]] = ((1, 16, 31, 17), (64, 1, 65), (16, 16, 16, 16), (5, 7, 3, 2), (63, 2, 64))
 """Lengths of parts that follow each other."""
-
-DECAYS = ("strong", "none")
 
 
 def two_parts(passes: Passes) -> Said:
@@ -68,9 +67,10 @@ def last_state(passes: Passes) -> Said:
         if right.shape != last.shape:
             return Said("convention", f"its shape depends on the parts: {[*right.shape]}, {[*last.shape]}")
         # A state is a sum of as many products as an output, but for the query: the larger of the two sizes counts.
-        most = whole.tolerance * (1 + np.abs(right).max(initial=0.0) / max(np.abs(whole.answer.output).max(), 1e-9))
-        saw(passes.form.asker.caller, last, right, np.abs(right - last) / max(most, 1e-300))
-        off = float(np.nan_to_num(np.abs(right - last), nan=np.inf).max(initial=0.0))
+        times = 1 + float(np.abs(right).max(initial=0.0)) / max(float(np.abs(whole.answer.output).max()), 1e-9)
+        off = float(np.nan_to_num(np.abs(right - last), nan=np.inf, posinf=np.inf).max(initial=0.0))
+        most = passes.tolerance(whole, off, times)
+        saw(passes.form.asker.caller, last, right, np.abs(right - last) / most)
         if off > most:
             return Said("fails", f"{n} tokens in two parts end in another state, {off / most:,.3g} tolerances off")
     return Said("holds", "after two parts", 2)
@@ -125,58 +125,12 @@ def against(passes: Passes) -> Said:
     return Said("holds", f"lengths {', '.join(map(str, passes.lengths))}", len(passes.lengths))
 
 
-def decays(passes: Passes) -> Said:
-    """Forms agree where all is forgotten at once, and where nothing is."""
-    if not {"log decay", "decay"} & set(passes.form.axes):
-        return NOTHING
-    tried = 0
-    for decay in DECAYS:
-        for n in (17, 65, 130) if passes.lengths is not COMPILED else (65,):
-            whole = passes.whole(n, decay=decay)
-            tried += 1
-            name = {"strong": "a decay by more than e^5 a step", "none": "no decay"}[decay]
-            if whole.answer.trouble or not np.isfinite(whole.answer.output).all():
-                wrong = whole.answer.trouble or "the output is no number"
-                return Said("fails", f"{name}, {n} tokens: {wrong}", tried)
-            if wrong := _forms_agree(passes, n, decay=decay):
-                return Said("fails", f"{name}, {wrong}", tried)
-    return Said("holds", "more than e^5 a step, and none", tried)
-
-
-def narrow(passes: Passes) -> Said:
-    """In float32 all of it holds, too."""
-    if passes.type == "float32":
-        return NOTHING
-    for tried, n in enumerate((17, 65), 1):
-        if wrong := _forms_agree(passes, n, kind="float32"):
-            return Said("fails", wrong, tried)
-    return Said("holds", "17 and 65 tokens", 2)
-
-
 def strided(passes: Passes) -> Said:
     """Arrays that are rows of larger ones."""
     whole = passes.whole(17)
     answer = passes.whole(17, strided=True).answer
     wrong = answer.trouble or whole.answer.trouble or passes.off(whole, answer.output)
     return Said("fails", wrong) if wrong else Said("holds", "17 tokens")
-
-
-def _forms_agree(passes: Passes, n: int, **others: str) -> str:
-    """What is wrong with the forms of one sequence, in words."""
-    whole = passes.whole(n, **others)
-    if whole.answer.trouble:
-        return f"{n} tokens: {whole.answer.trouble}"
-    if "state" in passes.form.names and (wrong := passes.compared(whole, (n // 2, n - n // 2))):
-        return wrong
-    if "chunk" in passes.form.names:
-        for size in (n, 1, 16):
-            answer = passes.form.ask(whole.given, whole.case, chunk=size)
-            if not answer.trouble and (wrong := passes.off(whole, answer.output)):
-                return f"in chunks of {size}, {wrong}"
-    if passes.other is not None:
-        answer = passes.other.ask(whole.given, whole.case)
-        return answer.trouble or passes.off(whole, answer.output)
-    return ""
 
 
 def future(passes: Passes) -> Said:
@@ -232,8 +186,10 @@ def apart(passes: Passes) -> Said:
                 return Said("fails", answer.trouble or whole.answer.trouble, tried)
             kept = np.delete(np.arange(whole.answer.output.shape[axis]), last)
             new, old = (np.take(each.output, kept, axis) for each in (answer, whole.answer))
-            saw(passes.form.asker.caller, new, old, np.abs(new - old) / max(whole.tolerance, 1e-300))
-            if not (moved := np.abs(new - old).max(initial=0.0)) <= whole.tolerance:
+            moved = float(np.abs(new - old).max(initial=0.0))
+            most = passes.tolerance(whole, moved)
+            saw(passes.form.asker.caller, new, old, np.abs(new - old) / most)
+            if not moved <= most:
                 return Said("fails", f"another {name} moves by {moved:.3g} when the values of one are 1e3", tried)
     return Said("holds", "batch elements and heads", tried) if tried else NOTHING
 
@@ -295,6 +251,7 @@ LAWS: Mapping[str, Callable[[Passes], Said]] = {
     "prefixes": prefixes,
     "non-contiguous": strided,
     "elements apart": apart,
+    "float64": double,
     "same result": same_result,
     "state again": state_again,
     "empty batch": empty,

@@ -13,6 +13,7 @@ from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.linear.cases import Case, arrays
 from attnlab_theory.conform.linear.conventions import MASKS, ROLES, SCALES, Conventions
 from attnlab_theory.conform.linear.reference import FEATURES, attend
+from attnlab_theory.conform.precision import Arrays, narrower
 
 OF_ANY = ("bhtd", "bthd", "btd", "td")
 
@@ -144,8 +145,14 @@ def _bounded(asker: Asker, profile: Profile) -> Profile:
     level = FEATURES[way.features].level
     if not way.normaliser or level is None:
         return profile
-    trial = asked(asker, way, way.fitted(Case(kind="float64")))
-    kind = "float64" if trial.kind == "float64" else "float32"
+    fine = way.fitted(Case(kind="float64"))
+    trial = asked(asker, way, fine)
+
+    def answers(given: Arrays) -> np.ndarray | None:
+        answer = asked(asker, way, fine, (*given, None))
+        return None if answer.trouble else answer.output
+
+    kind = "float64" if trial.kind == "float64" and not narrower(answers, arrays(fine)[:3]) else "float32"
     seen: list[tuple[float, float]] = []
     for size in LEVELS[kind]:
         case = way.fitted(Case(batch=1, heads=1, queries=5, keys=5, kind=kind))

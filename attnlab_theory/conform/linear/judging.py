@@ -9,8 +9,9 @@ from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.linear.cases import Case, arrays
 from attnlab_theory.conform.linear.conventions import Conventions
 from attnlab_theory.conform.linear.guessing import asked
-from attnlab_theory.conform.linear.reference import attend
+from attnlab_theory.conform.linear.reference import Attended, Problem, attend
 from attnlab_theory.conform.linear.tolerances import tolerance
+from attnlab_theory.conform.precision import Precision
 
 
 class Outcome(NamedTuple):
@@ -41,17 +42,21 @@ class Judge:
         self.asker, self.way, self.accumulate = asker, way, accumulate
         self.largest = 0.0
         """The largest error per tolerance of all answers that were right."""
+        self.precision = Precision()
 
     def ask(self, case: Case, given: Any | None = None) -> Answer:
         """Make one call; other arrays may be given than those of the case."""
         return asked(self.asker, self.way, case, given)
 
-    def judge(self, case: Case, kind: str | None = None) -> Outcome:
-        """Ask, and compare with what is right; `kind` is the type in which the target may compute."""
+    def judge(self, case: Case) -> Outcome:
+        """Ask, and compare with what is right: by `Precision.judged`."""
         answer = self.ask(case)
         if answer.trouble:
             return Outcome(np.inf, answer.trouble, True, answer)
         exact = attend(problem := self.way.problem(*arrays(case), case))
+        return self.precision.judged(case.kind, lambda kind: self._outcome(case, answer, problem, exact, kind))
+
+    def _outcome(self, case: Case, answer: Answer, problem: Problem, exact: Attended, kind: str | None) -> Outcome:
         narrow = coarser(case.kind, answer.kind) if answer.kind in HALF_EPS else case.kind
         bound = tolerance(problem, exact, kind or narrow, self.accumulate)
         where = ~bound.loose & np.isfinite(exact.output) & (np.abs(exact.normaliser) >= self.way.least)

@@ -1,6 +1,6 @@
 """A recurrence in whole passes, in parts that follow each other and in chunks, and how far these are apart."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from attnlab_theory.conform.asking import Answer
 from attnlab_theory.conform.linear.forms import Case, Form, arrays, part
 from attnlab_theory.conform.linear.sensitivity import measured
+from attnlab_theory.conform.precision import Answers, Arrays, Precision, narrower
 from attnlab_theory.conform.recording import saw
 
 LENGTHS = (2, 3, 15, 16, 17, 63, 64, 65, 127, 128, 129, 130)
@@ -18,8 +19,15 @@ class Whole(NamedTuple):
     """A whole pass."""
 
     case: Case
-    given: Mapping[str, np.ndarray]
+    given: dict[str, np.ndarray]
     answer: Answer
+    tolerance: float
+
+
+class Bound(NamedTuple):
+    """How far something is off."""
+
+    ratio: float
     tolerance: float
 
 
@@ -46,7 +54,10 @@ class Passes:
         """The largest error per tolerance of what was right."""
         self.split: Split | None = None
         """The last that did not agree."""
+        self.precision = Precision()
         self._kept: dict[Case, Whole] = {}
+        self._coarse: dict[Case, float] = {}
+        self._narrow = False
         self.type, self.inside = self._types()
 
     def _types(self) -> tuple[str, str]:
@@ -77,6 +88,61 @@ class Passes:
             self._kept[case] = Whole(case, given, answer, bound)
         return self._kept[case]
 
+    def tolerance(self, whole: Whole, off: float, times: float = 1.0) -> float:
+        """By what a distance to a whole pass is judged: by `Precision.judged`.
+
+        Args:
+            whole: the pass.
+            off: the largest distance.
+            times: how much larger the numbers are than the outputs.
+        """
+
+        def judged(kind: str | None) -> Bound:
+            bound = times * (self._of_float32(whole) if kind else whole.tolerance)
+            return Bound(off / max(bound, 1e-300), max(bound, 1e-300))
+
+        kind = self.inside if whole.case.kind == "float64" else whole.case.kind
+        return self.precision.judged(kind, judged, lambda: self._computes_in_float32(whole)).tolerance
+
+    def _of_float32(self, whole: Whole) -> float:
+        if whole.case not in self._coarse:
+            self._coarse[whole.case] = measured(self.form, whole.given, whole.case, whole.answer.output, "float32")
+        return self._coarse[whole.case]
+
+    def _computes_in_float32(self, whole: Whole) -> bool:
+        """Whether some form of it computes float64 in float32; once that is known, nobody is asked again."""
+        ways, given = self._ways(whole), [whole.given[name] for name in "qkv"]
+        self._narrow = self._narrow or any(narrower(way, given) for way in ways)
+        if not self._narrow:
+            askers = [each.asker for each in (self.form, self.other) if each is not None]
+            for asker in askers:
+                asker.met = set()
+            for way in ways:
+                way(given)
+            for asker in askers:
+                self._narrow, asker.met = self._narrow or bool(asker.met), None
+        return self._narrow
+
+    def _ways(self, whole: Whole) -> list[Answers]:
+        """The ways to one output, each as a function of q, k and v."""
+        half = whole.case.length // 2
+
+        def asked(form: Form, chunk: int | None = None) -> Answers:
+            def answers(given: Arrays) -> np.ndarray | None:
+                answer = form.ask(whole.given | dict(zip("qkv", given, strict=True)), whole.case, chunk=chunk)
+                return None if answer.trouble else answer.output
+
+            return answers
+
+        def parted(given: Arrays) -> np.ndarray | None:
+            other = whole._replace(given=whole.given | dict(zip("qkv", given, strict=True)))
+            trouble, output, _ = self.parts(other, (half, whole.case.length - half))
+            return None if trouble else output
+
+        found = [asked(self.form)]
+        found += [parted] * ("state" in self.form.names) + [asked(self.form, half)] * ("chunk" in self.form.names)
+        return found + ([asked(self.other)] if self.other is not None else [])
+
     def parts(
         self, whole: Whole, sizes: Iterable[int], chunk: int | None = None
     ) -> tuple[str, np.ndarray, np.ndarray | None]:
@@ -97,7 +163,8 @@ class Passes:
         right = whole.answer.output[:, :, : output.shape[2]]
         if not np.isfinite(whole.answer.output).all():
             return "the whole gives what is no number"
-        ratio = np.nan_to_num(np.abs(output - right) / max(whole.tolerance, 1e-300), nan=np.inf)
+        gap = np.nan_to_num(np.abs(output - right), nan=np.inf, posinf=np.inf)
+        ratio = gap / self.tolerance(whole, float(gap.max(initial=0.0)))
         worst = float(ratio.max(initial=0.0))
         saw(self.form.asker.caller, output, right, ratio)
         if worst <= 1:

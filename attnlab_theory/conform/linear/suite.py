@@ -69,22 +69,21 @@ class LinearSuite(Suite):
                     break
             worst, loose = max(worst, outcome.ratio), loose + (not outcome.judged)
         if found:
-            return self._convention(name, cases, found) or self._failed(name, len(cases), found)
+            return self._refused(name, cases, found) or self._failed(name, len(cases), found)
+        if name == "float64" and (line := self.judge.precision.line()):
+            return Row(name=name, verdict="convention", line=line, tried=len(cases))
         if loose == len(cases):
             line = "tolerances exceed the range of the values"
             return Row(name=name, verdict="not judged", line=line, tried=len(cases))
         line = f"largest error {worst:.2g} of its tolerance" + (f"; {loose} not judged" if loose else "")
         return Row(name=name, verdict="holds", line=line, tried=len(cases), ratio=worst)
 
-    def _convention(self, name: str, cases: Sequence[Case], found: Sequence[Found]) -> Row | None:
-        """What is told: a type that is refused, and float64 that is float32 inside."""
+    def _refused(self, name: str, cases: Sequence[Case], found: Sequence[Found]) -> Row | None:
+        """A type that is refused is told."""
         if name not in ("float64", "float16", "bfloat16"):
             return None
         if len(found) == len(cases) and all(each.outcome.answer.trouble for each in found):
             line = f"refused: {found[0].outcome.why}"
-            return Row(name=name, verdict="convention", line=line, tried=len(cases))
-        if name == "float64" and not any(self.judge.judge(each.case, "float32").why for each in found):
-            line = "computed in float32: within the tolerances of float32, beyond those of float64"
             return Row(name=name, verdict="convention", line=line, tried=len(cases))
         return None
 

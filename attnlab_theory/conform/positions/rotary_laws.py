@@ -7,6 +7,7 @@ from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions.calling import Shown, drawn, refuses
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
+from attnlab_theory.conform.precision import told
 from attnlab_theory.conform.suite import NOTHING, Said
 
 LARGE = (300, 1023, 2047, 4095, 16383, 131071)
@@ -98,12 +99,22 @@ def widths(suite: Rotation) -> Said:
             return Said("fails", said, counterexample=Shown(probe.call, None, (), 0.0))
         (refused if refuses(probe.trouble) else tried).append(case)
     if not tried:
-        return Said("convention", f"vectors have a width of {own}; {len(refused)} others are refused")
+        return Said("convention", f"one width: {own}; {len(refused)} others are refused")
+    if refused and [case.width for case in tried] == [2] and _spreads(suite, tried[0]):
+        more = "one pair is spread over all of its own"
+        return Said("convention", f"one width: {own}; {len(refused)} others are refused, and {more}")
     said = suite.all_of(tried)
     if said.verdict == "holds" and refused:
         others = ", ".join(str(case.width) for case in refused)
         return said._replace(line=f"{said.line}; {others} refused")
     return said
+
+
+def _spreads(suite: Rotation, case: Case) -> bool:
+    """Whether a single pair comes back as wide as the target's own width: one column goes with every table."""
+    case = ways.fitted(case, suite.way)
+    shape = ways.shape_of(case._replace(width=suite.way.width), suite.way.layout, case.heads)
+    return suite.ask(case).trouble.startswith(f"gave {shape} where ")
 
 
 def by_row(suite: Rotation) -> Said:
@@ -173,8 +184,7 @@ def kind(name: str) -> Callable[[Rotation], Said]:
         if every == f"{len(cases)} of {len(cases)}" and refuses(line):
             return Said("convention", f"refused: {line}", said.tried)
         if name == "float64" and suite.all_of(cases, "float32").verdict == "holds":
-            line = f"computed in float32: {said.ratio:,.2g} tolerances of float64, within those of float32"
-            return Said("convention", line, said.tried)
+            return Said("convention", told(said.ratio), said.tried)
         return said
 
     return law

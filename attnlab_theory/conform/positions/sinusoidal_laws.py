@@ -9,6 +9,7 @@ from attnlab_theory.conform.positions.calling import Shown, largest, off, refuse
 from attnlab_theory.conform.positions.frequencies import formula
 from attnlab_theory.conform.positions.rotary_ways import firsts
 from attnlab_theory.conform.positions.sinusoidal_judging import Sinusoids
+from attnlab_theory.conform.precision import told
 from attnlab_theory.conform.suite import NOTHING, Said
 
 Law = Callable[[Sinusoids], Said]
@@ -35,8 +36,7 @@ def table(suite: Sinusoids) -> Said:
         suite.narrow = "float32"
         again = suite.all_of(cases)
         if again.verdict == "holds":
-            line = f"computed in float32: {said.ratio:,.2g} tolerances of float64, within those of float32"
-            return Said("convention", line, said.tried)
+            return Said("convention", told(said.ratio), said.tried)
         suite.narrow = ""
     return said
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory.conform.codes import framed
+from attnlab_theory.conform.precision import Arrays
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
 from attnlab_theory.conform.sequences.suite import (
@@ -156,9 +157,14 @@ class LayerSuite(SequenceSuite):
         """Two answers beside each other; x is the louder input."""
         error = float(apart(one, other).max(initial=0.0))
         terms = x.shape[1] + max(x.shape[2], one.shape[2])
-        return self.compared(
-            one, other, bound(lambda given: self.f(given[0], kind)[0], [x], kind, terms, error, one, other, *louder)
-        )
+
+        def answers(given: Arrays) -> np.ndarray | None:
+            return self.f(given[0], kind)[0]
+
+        def tolerance(of: str) -> float:
+            return bound(answers, [x], of, terms, error, one, other, *louder)
+
+        return self.compared_as(kind, one, other, tolerance, answers, [x])
 
     def lengths(self, wanted: Sequence[int], kind: str = "float32") -> list[int]:
         """Those lengths that the target takes; few of a jax target."""

@@ -129,6 +129,10 @@ def typed(suite: LayerSuite, kind: str) -> Said:
         worst = max(worst, verdict.ratio)
         if verdict.fails:
             return Said("fails", f"{kind} and float32 are {off(verdict)}", 3, ratio=verdict.ratio)
+    if kind == "float64" and suite.causal and suite.takes(kind):
+        suite.leak(LEAKS[0], kind)  # a leak fails as one; whether it is float32 that rounds is told here
+    if kind == "float64" and (line := suite.precision.line()):
+        return Said("convention", line, 3)
     gives = suite.kinds[kind]
     if loose == 3:
         return Said("not judged", "tolerances exceed the range of the values", 3)

@@ -18,10 +18,7 @@ future over the past keeps it, and one that wraps around does not. kappa is meas
 further apart than the bound without it. It can be measured in one place alone: a function that jumps there, such as
 a sort or a hash, may be accused.
 
-A target may compute in float32 though it is handed float64. It is asked before it is accused. The input is
-changed by 2^-28 and by 2^-16, with the same signs: every output must move in that proportion. A smooth function
-bends by 2^-16 of the move, and float64 rounds by n S 2^-25 of it. A step of float32 is 2^-24, sixteen times the
-smaller change. Where the proportion is off by a 64th of the larger move, u is that of float32.
+A target may compute in float32 though it is handed float64. Then u is that of float32: see `precision`.
 
 Token ids to logits (model). Ids cannot be changed a little. Here the rule is a calibration, and says so. Two logits
 are apart by at most 1e-4 (s + |logit|) in float32, where s is the standard deviation of the logits, and 1 at most.
@@ -33,9 +30,9 @@ Small random weights make a model that hardly looks back, in which nothing can b
 many tolerances the last logits move when the token before is another. Below ten nothing that holds is said to hold.
 """
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
+
+from attnlab_theory.conform.precision import Answers, Arrays, changed
 
 HALF_EPS = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """u, by the name of a type."""
@@ -45,13 +42,6 @@ STAGES = 8
 
 CALIBRATED = 1e-4
 """Two float32 logits are apart by at most so much of their spread and size."""
-
-SLIGHT, FIRM = 2.0**-28, 2.0**-16
-"""Relative changes, of which float32 feels the second alone."""
-
-Arrays = Sequence[np.ndarray]
-Answers = Callable[[Arrays], "np.ndarray | None"]
-"""The output at some inputs; None if the call fails."""
 
 
 def peak(*arrays: np.ndarray) -> float:
@@ -68,12 +58,6 @@ def apart(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.where(same, 0.0, np.nan_to_num(found, nan=np.inf))
 
 
-def changed(given: Arrays, size: float) -> list[np.ndarray]:
-    """Every number of the inputs times 1 + size or 1 - size, by chance, in the type of the input."""
-    r = np.random.default_rng(0)
-    return [(x * (1 + size * r.choice([-1.0, 1.0], x.shape))).astype(x.dtype) for x in given]
-
-
 def sensitivity(answers: Answers, given: Arrays, kind: str) -> float:
     """kappa: the largest move of the output per relative change of the input; infinite if the call fails."""
     h = max(HALF_EPS[kind], HALF_EPS["float32"]) ** 0.5
@@ -81,17 +65,6 @@ def sensitivity(answers: Answers, given: Arrays, kind: str) -> float:
     if one is None or other is None or one.shape != other.shape:
         return float("inf")
     return float(apart(one, other).max(initial=0.0)) / h
-
-
-def narrower(answers: Answers, given: Arrays) -> bool:
-    """Whether float64 is answered in a narrower type somewhere, where a slight change acts out of proportion."""
-    one, slight, firm = (answers(changed(given, h)) for h in (0.0, SLIGHT, FIRM))
-    if one is None or slight is None or firm is None:
-        return False
-    with np.errstate(invalid="ignore"):
-        expected = np.nan_to_num(firm - one) * (SLIGHT / FIRM)
-        residual = np.nan_to_num(slight - one) - expected
-    return bool(np.abs(residual).max(initial=0.0) > np.abs(expected).max(initial=0.0) / 64)
 
 
 def bound(answers: Answers, given: Arrays, kind: str, terms: int, error: float, *outputs: np.ndarray) -> float:
@@ -110,10 +83,7 @@ def bound(answers: Answers, given: Arrays, kind: str, terms: int, error: float, 
     if error <= quick or not np.isfinite(error):
         return quick
     kappa = sensitivity(answers, given, kind)
-    full = 2 * STAGES * terms * HALF_EPS[kind] * (kappa + size)
-    if error > full and kind == "float64" and narrower(answers, given):
-        return 2 * STAGES * terms * HALF_EPS["float32"] * (kappa + size)
-    return full
+    return 2 * STAGES * terms * HALF_EPS[kind] * (kappa + size)
 
 
 def of_logits(kind: str, logits: np.ndarray, spread: float) -> np.ndarray:

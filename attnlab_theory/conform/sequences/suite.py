@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.calls import Kept, Reply, call
+from attnlab_theory.conform.precision import Answers, Arrays, Precision, narrower
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.sequences.rounding import apart
 from attnlab_theory.conform.suite import LawSuite, Row, Said
@@ -42,6 +43,8 @@ class Verdict(NamedTuple):
     error: float
     """The distance there."""
     place: tuple[int, ...] = ()
+    ratios: Any = 0.0
+    """Of each entry."""
 
     @property
     def fails(self) -> bool:
@@ -56,8 +59,12 @@ class SequenceSuite(LawSuite):
 
     def ask(self, *given: np.ndarray | Kept, kind: str = "float32", **options: Any) -> Reply:
         """Make one call, and remember what no call may do."""
-        reply = call(self.caller, *given, framework=self.framework, kind=kind, **options)
+        reply = call(
+            self.caller, *given, framework=self.framework, kind=kind, watched=self.met is not None, **options
+        )
         self.calls += 1
+        if self.met is not None:
+            self.met |= {*reply.narrow}
         if reply.changed and self.written is None:
             self.written = [*reply.changed]
         self.printed = self.printed or reply.printed
@@ -70,6 +77,10 @@ class SequenceSuite(LawSuite):
             raise ValueError(f"--accumulate says nothing of --as {self.name}: the target is compared with itself")
         self.written: list[int] | None = None
         self.printed = ""
+        self.precision = Precision()
+        self.met: set[str] | None = None
+        """The types narrower than float64 that were met, while calls are watched."""
+        self._narrow = False
         self.about = self.caller.about()
         self.find()
         self.calls, self._hung = 0, 0
@@ -109,15 +120,49 @@ class SequenceSuite(LawSuite):
             other: the answer that it should be.
             tolerance: a number, or one for each entry.
         """
-        gap = apart(one, other)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(gap == 0, 0.0, gap / tolerance)
-        place = np.unravel_index(int(ratio.argmax()), ratio.shape) if ratio.size else ()
-        worst = float(ratio[place]) if ratio.size else 0.0
-        saw(self.caller, one, other, ratio)
-        if worst <= 1:
-            self.largest = max(self.largest, worst)
-        return Verdict(worst, float(gap[place]) if ratio.size else 0.0, tuple(int(i) for i in place))
+        return self._seen(one, other, beside(one, other, tolerance))
+
+    def compared_as(
+        self,
+        kind: str,
+        one: np.ndarray,
+        other: np.ndarray,
+        tolerance: Callable[[str], float],
+        answers: Answers,
+        given: Arrays,
+    ) -> Verdict:
+        """Two answers beside each other; those to float64 by float32, if that is what they are computed in.
+
+        Args:
+            kind: the type of the inputs.
+            one: an answer.
+            other: the answer that it should be.
+            tolerance: of a type.
+            answers: the way by which one of them came.
+            given: the inputs.
+        """
+
+        def judged(narrower: str | None) -> Verdict:
+            return beside(one, other, tolerance(narrower or kind))
+
+        return self._seen(
+            one, other, self.precision.judged(kind, judged, lambda: self._computes_in_float32(answers, given))
+        )
+
+    def _computes_in_float32(self, answers: Answers, given: Arrays) -> bool:
+        """Whether float64 is computed in float32 somewhere; once that is known, nobody is asked again."""
+        self._narrow = self._narrow or narrower(answers, given)
+        if not self._narrow:
+            self.met = set()
+            answers(given)
+            self._narrow, self.met = bool(self.met), None
+        return self._narrow
+
+    def _seen(self, one: np.ndarray, other: np.ndarray, verdict: Verdict) -> Verdict:
+        saw(self.caller, one, other, verdict.ratios)
+        if verdict.ratio <= 1:
+            self.largest = max(self.largest, verdict.ratio)
+        return verdict
 
     def notes(self) -> list[str]:
         """What was printed, and the mode of a module."""
@@ -138,6 +183,17 @@ class SequenceSuite(LawSuite):
         ]
         make = [f"target = {place.names}" + "()" * bool(self.about["class"])]
         return [*begin, *make, *min(found, key=len)]
+
+
+def beside(one: np.ndarray, other: np.ndarray, tolerance: Any) -> Verdict:
+    """How far two answers of one shape are apart, by a tolerance for all or for each entry."""
+    gap = apart(one, other)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(gap == 0, 0.0, gap / tolerance)
+    if not ratios.size:
+        return Verdict(0.0, 0.0)
+    place = np.unravel_index(int(ratios.argmax()), ratios.shape)
+    return Verdict(float(ratios[place]), float(gap[place]), tuple(int(i) for i in place), ratios)
 
 
 def same(one: Reply, other: Reply) -> bool:

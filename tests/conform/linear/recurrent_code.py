@@ -17,6 +17,26 @@ def linear(q, k, v, state=None):
     return q @ state + np.tril(q @ _turned(k)) @ v, state + _turned(k) @ v
 
 
+def state_in_float32(q, k, v, state=None):
+    """Sums in the type of the inputs; the state is handed over in float32."""
+    out, state = linear(q, k, v, None if state is None else state.astype(q.dtype))
+    return out, state.astype(np.float32)
+
+
+def a_millionth_off_in_float64(q, k, v, state=None):
+    """All of it is float64, and a state is wrong by a millionth there."""
+    return linear(q, k, v, state if state is None or q.dtype != np.float64 else state * (1 + 1e-6))
+
+
+def blocks_in_float32(q, k, v, state=None):
+    """What is before a block of 64 is handed on in float32."""
+    out = []
+    for i in range(0, q.shape[-2], 64):
+        o, state = state_in_float32(*(x[..., i : i + 64, :] for x in (q, k, v)), state)
+        out.append(o)
+    return np.concatenate(out, -2), state
+
+
 def linear_chunked(q, k, v, chunk_size=16):
     out, state = [], None
     for i in range(0, q.shape[-2], chunk_size):
@@ -99,7 +119,7 @@ class Cell:
         return out, cache
 
 
-RIGHT = (linear, linear_chunked, retention, gated, delta, in_float32, Cell)
+RIGHT = (linear, linear_chunked, retention, gated, delta, in_float32, state_in_float32, blocks_in_float32, Cell)
 AGAINST = ((gated_parallel, gated_recurrent), (gated_recurrent, gated_parallel), (delta_chunked, delta))
 
 

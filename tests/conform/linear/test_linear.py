@@ -29,6 +29,29 @@ def test_right_code_holds_however_it_is_written(target):
     assert suite.largest < 1
 
 
+def in_float32(q, k, v, causal=False):
+    return code.parallel(*(x.astype(np.float32) for x in (q, k, v)), causal).astype(q.dtype)
+
+
+def wrong_in_float64(q, k, v, causal=False):
+    return code.parallel(q, k, v, causal) * (1 + 1e-3 * (q.dtype == np.float64))
+
+
+def test_float64_that_is_float32_inside_is_told_once_and_fails_nowhere():
+    suite, failed = failures(in_float32)
+    assert failed == []
+    rows = {row.name: row for row in suite.rows(("float64", "pairs"))}
+    assert (rows["float64"].verdict, rows["pairs"].verdict) == ("convention", "holds")
+    assert "computed in float32: " in rows["float64"].line
+    for seed in range(20):
+        assert not suite.judge.judge(suite.way.fitted(Case(kind="float64", queries=17, keys=17, seed=seed))).why
+
+
+def test_what_is_wrong_in_float64_by_more_than_float32_rounds_fails():
+    _, failed = failures(wrong_in_float64)
+    assert {row.name for row in failed} >= {"float64", "pairs"}
+
+
 @pytest.mark.parametrize("bug", code.BUGS)
 def test_a_planted_bug_fails(bug):
     suite = LinearSuite(Direct(code.buggy(bug)), "linear", {"features": "elu"})

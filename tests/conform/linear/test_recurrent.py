@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
@@ -82,6 +83,35 @@ def test_right_recurrences_stay_within_what_is_measured_over_twenty_draws(target
         whole = passes.whole(17, seed=seed, kind=kind, decay=("mild", "strong", "none")[seed % 3])
         assert passes.compared(whole, (9, 8)) == ""
     assert passes.largest < 0.5
+
+
+@pytest.mark.parametrize("target", [code.in_float32, code.state_in_float32, code.blocks_in_float32])
+def test_float64_that_is_float32_inside_is_told_by_its_row(target):
+    row = RecurrentSuite(Direct(target), "recurrent").row("float64")
+    assert row is not None
+    assert (row.verdict, row.line.startswith("computed in float32: ")) == ("convention", True)
+
+
+def test_another_form_that_is_float32_inside_is_told_and_does_not_fail():
+    def single(q, k, v, g):
+        return code.gated_recurrent(*(x.astype(np.float32) for x in (q, k, v, g))).astype(q.dtype)
+
+    suite, failed = failures(code.gated_parallel, against=single)
+    assert failed == []
+    assert suite.passes.precision.line()
+
+
+def test_a_state_in_float32_is_within_the_tolerance_over_20_draws():
+    passes = RecurrentSuite(Direct(code.state_in_float32), "recurrent").passes
+    for seed in range(20):
+        assert passes.compared(passes.whole(17, seed=seed), (9, 8)) == ""
+    assert passes.precision.excess > 1e3
+    assert passes.largest < 0.5
+
+
+def test_a_state_that_is_a_millionth_off_in_float64_fails():
+    _, failed = failures(code.a_millionth_off_in_float64)
+    assert [name for name, _ in failed][:2] == ["two parts", "one by one"]
 
 
 def test_without_a_state_chunks_or_another_form_the_remedy_is_said():

@@ -120,6 +120,19 @@ def dynamic(x, positions):
     return np.concatenate((a * cos - b * sin, a * sin + b * cos), -1)
 
 
+class OfOneWidth:
+    """As a module with frequencies for a width of its own. A single pair goes with all of them."""
+
+    def __init__(self, width=8):
+        self.frequencies = frequencies(width)
+
+    def __call__(self, x, positions):
+        angles = np.asarray(positions).astype(np.float32)[..., None] * self.frequencies
+        cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+        a, b = np.split(x, 2, -1)
+        return np.concatenate((a * cos - b * sin, a * sin + b * cos), -1)
+
+
 ROTARY = (
     interleaved,
     halves,
@@ -130,6 +143,7 @@ ROTARY = (
     partial,
     backwards,
     from_a_table,
+    OfOneWidth,
     llama,
     yarn,
     dynamic,

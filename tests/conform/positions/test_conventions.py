@@ -210,6 +210,37 @@ def test_a_short_table_of_sinusoids_is_no_failure_and_one_that_is_given_short_is
     assert suite.row("large positions").verdict == "fails"
 
 
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        (right.OfOneWidth, "one width: 8; 6 others are refused, and one pair is spread over all of its own"),
+        (right.from_a_table, "one width: 64; 6 others are refused"),
+    ],
+)
+def test_one_width_of_its_own_is_told(target, line):
+    row = rotated(target).row("widths")
+    assert (row.verdict, row.line) == ("convention", line)
+
+
+@pytest.mark.parametrize("width", [2, 16])
+def test_a_width_that_is_mixed_up_fails_where_others_are_taken(width):
+    def mixed_up(x, positions):
+        return np.resize(x, (*x.shape[:-1], 8)) if x.shape[-1] == width else right.interleaved(x, positions)
+
+    row = rotated(mixed_up).row("widths")
+    assert row.verdict == "fails"
+    assert f"gave [1, 2, 7, 8] where [1, 2, 7, {width}]" in row.line
+
+
+def test_a_function_that_gives_one_width_whatever_comes_in_fails():
+    own = right.OfOneWidth()
+
+    def always_eight(x, positions):
+        return own(np.resize(x, (*x.shape[:-1], 8)), positions)
+
+    assert rotated(always_eight).row("widths").verdict == "fails"
+
+
 def test_a_width_at_which_nothing_turns_fails():
     row = rotated(lambda x, positions: right.interleaved(x, positions) if x.shape[-1] < 64 else x).row("widths")
     assert (row.verdict, row.line[:26]) == ("fails", "no channel of 64 turns; th")

@@ -214,6 +214,20 @@ def tokens_first(q, k, v, cache=None):
     return out.swapaxes(1, 2), cache
 
 
+def cache_in_single_precision(q, k, v, cache=None):
+    """The cache is float32, whatever comes in."""
+    cache = None if cache is None else tuple(x.astype(q.dtype) for x in cache)
+    out, cache = decode()(q, k, v, cache)
+    return out, tuple(x.astype("f4") for x in cache)
+
+
+def a_millionth_off_in_float64(q, k, v, cache=None):
+    """All of it is float64; an old value is wrong by a millionth there."""
+    if cache is not None and q.dtype == np.float64:
+        cache = cache[0], cache[1] * (1 + 1e-6)
+    return decode()(q, k, v, cache)
+
+
 def in_place(x, cache=None):
     """A list that grows."""
     cache = [] if cache is None else cache
@@ -233,6 +247,7 @@ RIGHT = {
     "onnx": onnx,
     "aligned to the first key": aligned_to_the_first_key,
     "softmax in single precision": softmax_in_single_precision,
+    "cache in single precision": cache_in_single_precision,
     "by mask": by_mask,
     "tokens first": tokens_first,
     "in place": in_place,
@@ -256,6 +271,7 @@ BUGS = {
 """What is wrong with `decode`, and the identity that must find it."""
 
 OTHERS = {
+    "a millionth off in float64": (a_millionth_off_in_float64, "float64"),
     "the shifted token is lost": (projected("the shifted token is lost"), "token by token"),
     "caches are shared": (caches_are_shared, "two caches"),
     "overwrites its last place": (Overwriting, "full cache"),

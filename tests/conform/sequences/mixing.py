@@ -39,6 +39,22 @@ def fourier(x, size=2):
     return np.fft.irfft(spectrum, n, axis=1)[:, :t].astype(x.dtype)
 
 
+FILTER = 0.9 ** np.arange(256, dtype=np.float32)
+
+
+def fourier_in_part(x):
+    """The filter is float32, whatever comes in: its spectrum rounds, so the future leaks by a little."""
+    t = x.shape[1]
+    spectrum = np.fft.rfft(x, 2 * t, axis=1) * np.fft.rfft(FILTER[:t], 2 * t)[:, None]
+    return np.fft.irfft(spectrum, 2 * t, axis=1)[:, :t].astype(x.dtype)
+
+
+def leak_in_part(x):
+    """The same, and in float64 a leak of far more than float32 rounds."""
+    leak = 1e-2 if x.dtype == np.float64 else 0
+    return (fourier_in_part(x) + leak * x.mean(1, keepdims=True)).astype(x.dtype)
+
+
 def unpadded(x):
     return fourier(x, 1)
 
@@ -210,6 +226,7 @@ RIGHT = {
     "recurrence": (recurrence, "hidden"),
     "convolution": (convolution, "hidden"),
     "fourier": (fourier, "hidden"),
+    "fourier in part": (fourier_in_part, "hidden"),
     "attention": (attention, "hidden"),
     "everywhere": (everywhere, "seen"),
     "neighbours": (neighbours, "seen"),
@@ -229,6 +246,7 @@ BUGS = {
     "wraps around": (unpadded, "causality", {"hides_future": True}),
     "barely padded": (barely_padded, "causality", {"hides_future": True}),
     "performer": (performer, "causality", {"hides_future": True}),
+    "leak in part": (leak_in_part, "causality", {"hides_future": True}),
     "tiny leak": (tiny_leak, "causality", {"hides_future": True}),
     "by the length": (by_the_length, "prefixes", {}),
     "positions from the end": (positions_from_the_end, "prefixes", {}),

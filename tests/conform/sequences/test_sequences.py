@@ -108,6 +108,61 @@ def in_single(x):
     return (y.sum(1, keepdims=True, dtype=np.float32) - after).astype(x.dtype)
 
 
+@pytest.mark.parametrize(
+    "suite",
+    [
+        lambda: MixerSuite(Direct(mixing.fourier_in_part), "mixer", {"hides_future": True}),
+        lambda: MixerSuite(Direct(in_single), "mixer", {"hides_future": True}),
+        lambda: MixerSuite(Direct(in_a_buffer), "mixer", {"hides_future": True}),
+        lambda: DecodeSuite(Direct(decoding.cache_in_single_precision), "decode"),
+    ],
+    ids=["float32 filter", "float32 sums", "float32 buffer", "float32 cache"],
+)
+def test_float64_that_is_float32_inside_is_told_by_its_row_alone(suite):
+    """Also where no other row is tried."""
+    for row in (suite().row("float64"), *(each for each in suite().rows() if each.name == "float64")):
+        assert (row.verdict, row.line.startswith("computed in float32: ")) == ("convention", True)
+
+
+def in_a_buffer(x):
+    """Numbers that are written into an array of float32: no operation shows that."""
+    y = np.empty(x.shape, np.float32)
+    y[:] = x
+    return in_single(y).astype(x.dtype)
+
+
+def test_a_cache_in_float32_is_within_the_tolerance_over_20_draws():
+    suite = DecodeSuite(Direct(decoding.cache_in_single_precision), "decode")
+    suite.kind_of_numbers = "float64"
+    for seed in range(20):
+        x = suite.draw(2, 9, seed)
+        assert not suite.near(suite.run(x, range(1, 9)).output, suite.whole(x)[0], x).fails
+    assert suite.precision.excess > 1e3
+    assert suite.largest < 0.5
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["a parameter", "made in the call"])
+def test_a_module_of_torch_with_numbers_in_float32_is_told_and_does_not_fail(made):
+    torch = pytest.importorskip("torch")
+
+    class Long(torch.nn.Module):
+        """A filter by a Fourier transform, which is float32 whatever comes in."""
+
+        def __init__(self):
+            super().__init__()
+            self.f = torch.nn.Parameter(torch.from_numpy(mixing.FILTER)) if made else None
+
+        def forward(self, x):
+            t = x.shape[1]
+            f = self.f[:t] if made else 0.9 ** torch.arange(t)
+            spectrum = torch.fft.rfft(x, n=2 * t, dim=1) * torch.fft.rfft(f, n=2 * t)[:, None]
+            return torch.fft.irfft(spectrum, n=2 * t, dim=1)[:, :t]
+
+    suite = MixerSuite(Direct(Long), "mixer", {"hides_future": True, "framework": "torch"})
+    rows = {row.name: row.verdict for row in suite.rows(("causality", "float64"))}
+    assert rows == {"causality": "holds", "float64": "convention"}
+
+
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_right_code_of_20_seeds_is_within_its_tolerance(kind, monkeypatch):
     from attnlab_theory.conform.sequences import layer, mixtures, normal
@@ -120,7 +175,7 @@ def test_right_code_of_20_seeds_is_within_its_tolerance(kind, monkeypatch):
 
         monkeypatch.setattr(mixtures, "numbers", other)
         monkeypatch.setattr(layer, "numbers", other)
-        for target in (mixing.block, mixing.fourier, mixing.linear, in_single):
+        for target in (mixing.block, mixing.fourier, mixing.fourier_in_part, mixing.linear, in_single):
             suite = MixerSuite(Direct(target), "mixer")
             assert suite.leak(17, kind) is None
             assert verdict(suite, "prefixes") == "holds"
