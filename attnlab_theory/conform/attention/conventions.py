@@ -53,6 +53,8 @@ class Conventions:
     """Whether a mask for each head is taken."""
     by_element: bool = False
     """Whether a mask for each batch element is taken, [b 1 t s]."""
+    bias_by_element: bool = False
+    """Whether a bias for each batch element is taken, [b h t s]."""
     padding: str = ""
     """What a mask of keys means: bool-keep or bool-drop."""
     causal: str = "never"
@@ -102,7 +104,10 @@ class Conventions:
         if given.mask is not None:
             found.append(self.said(given.mask, given.q.dtype))
         if given.bias is not None:
-            found.append(laid_out(given.bias[None], "htd" if "h" in self.layout else "td"))
+            axes, each = weights_layout(self.layout), given.bias.ndim == 4
+            found.append(
+                laid_out(given.bias if each else given.bias[None], axes if each else axes.replace("b", ""))
+            )
         if given.padding is not None:
             found.append(~given.padding if self.padding == "bool-drop" else given.padding)
         found += [] if given.lengths is None else [given.lengths]
