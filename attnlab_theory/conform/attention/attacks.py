@@ -137,7 +137,9 @@ def _wanted(kind: Kind, way: Conventions) -> list[Case]:
     sizes = ((7, 7), (4, 9), (9, 9))
     match kind.wants:
         case "window" if "window" in way.names and way.window:
-            return [Case(window=w, queries=t, keys=s) for w in (1, 2, 3, 6) for t, s in sizes]
+            spans: list[tuple[int, int | None]] = [(w, None) for w in (1, 2, 3, 6)]
+            spans += [(3, 0), (0, 2), (1, 4)] if way.uneven else []
+            return [Case(window=w, ahead=ahead, queries=t, keys=s) for w, ahead in spans for t, s in sizes]
         case "softcap" if "softcap" in way.names:
             return [Case(softcap=c, queries=t, keys=s) for c in (0.5, 3.0, 50.0) for t, s in sizes]
     return [Case(queries=t, keys=s, seed=seed) for t, s in sizes for seed in (1, 2)]

@@ -70,6 +70,8 @@ class Case:
     """Where the garbage is: k, v."""
     causal: bool = False
     window: int | None = None
+    ahead: int | None = None
+    """How many keys after itself a query sees, where a window is a pair; by default as many as before it."""
     softcap: float | None = None
     scale: float | None = None
     """Handed over; None leaves it to the target."""
