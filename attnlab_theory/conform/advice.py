@@ -21,13 +21,16 @@ from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import KINDS
 from attnlab_theory.conform.likely import likely
 from attnlab_theory.conform.linear.forms import ROLES
+from attnlab_theory.conform.sequences.mixer import MixerSuite
+from attnlab_theory.conform.sequences.normal import numbers
 from attnlab_theory.conform.suite import Suite, suite_class
 
 LENGTHS = (24, 150)
 """Tokens at which a window is looked for: a narrow one first, then a wide one."""
 
 MIXER = (
-    "f(x) alone cannot be told from rotary or sinusoidal positions: --as rotary or --as sinusoidal, if it is that"
+    "no token is mixed into another, and f(x) alone does not say why: if it is rotary positions, --as rotary; if "
+    "sinusoidal ones are added, --as sinusoidal"
 )
 
 CHOOSE = "choose KIND yourself (attnlab conform -h). If it should be a softmax, --as softmax says where it is none"
@@ -58,7 +61,8 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
     """
     if kind := likely(caller.about()):
         suite = _suite(caller, kind, declared)
-        return Advice(kind, suite.profile, notes=(MIXER,) * (kind == "mixer"))
+        alone = isinstance(suite, MixerSuite) and _apart(suite)
+        return Advice(kind, suite.profile, notes=(MIXER,) if alone else ())
     suite = _attention(caller, "softmax", declared)
     way = suite.judge.way
     seen, reach = _reach(caller, way)
@@ -94,6 +98,16 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
     more = [BY_PARAMETER[role] for role in way.names if role in BY_PARAMETER]
     notes = (found.note,) if found.note else ()
     return Advice(kind, judged.profile, options, tuple(each for each in more if each != kind), notes)
+
+
+def _apart(suite: MixerSuite) -> bool:
+    """Whether no token is mixed into another, as where positions turn tokens."""
+    x, other = (numbers(2, 5, suite.width, "float32", seed) for seed in (1, 2))
+    other[:, 1:] = x[:, 1:]
+    (one, _), (moved, _) = suite.f(x), suite.f(other)
+    if one is None or moved is None:
+        return False
+    return one.shape == x.shape and bool(np.allclose(one[:, 1:], moved[:, 1:], rtol=1e-5, atol=1e-6))
 
 
 def _suite(caller: Caller, kind: str, declared: Mapping[str, Any]) -> Suite:

@@ -222,10 +222,20 @@ def test_a_softmax_that_overflows_is_still_told_as_one():
     assert advised(Direct(target), {})[0] == "softmax"
 
 
-def test_a_function_of_tokens_may_be_one_of_positions():
-    found = advised(Direct(lambda x: np.cumsum(x, -2)), {})
+def partly_rotated(x):
+    angles = np.arange(x.shape[-2])[:, None] / 10000.0 ** (np.arange(0, 4, 2) / 4)
+    a, b, rest = x[..., :2], x[..., 2:4], x[..., 4:]
+    turned = [a * np.cos(angles) - b * np.sin(angles), b * np.cos(angles) + a * np.sin(angles), rest]
+    return np.concatenate(turned, -1).astype(x.dtype)
+
+
+def test_a_function_of_tokens_that_mixes_none_may_be_one_of_positions():
+    found = advised(Direct(partly_rotated), {})
     assert found.kind == "mixer"
     assert "--as rotary" in found.notes[0]
+    suite = suite_class("rotary")(Direct(partly_rotated), "rotary")
+    assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
+    assert advised(Direct(lambda x: np.cumsum(x, -2)), {})[4] == ()
 
 
 @pytest.mark.parametrize(

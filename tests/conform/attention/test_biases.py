@@ -61,7 +61,7 @@ def of_element_0_without_heads(q, k, v, bias=None):
 def beside_masks(q, k, v, mask=None, bias=None):
     """Wrong only where the mask and the bias both differ by batch element."""
     both = mask is not None and bias is not None and mask.ndim == 4 and bias.ndim == 4 and mask.shape[1] == 1
-    return whole(q, k, v, mask, bias=bias[:1] if both else bias)
+    return whole(q, k, v, mask, bias=bias[:1] if bias is not None and both else bias)
 
 
 def failing(target):
