@@ -214,7 +214,7 @@ class Conform:
             suite.against(other)
         if not self.json:
             print(f"{self.target} as {self.kind}: {suite.kind.promise}\n")
-            print("\n".join(report.profile_lines(suite)), "\n", sep="")
+            print("\n".join(report.profile_lines(suite.profile)), "\n", sep="")
         rows, width = [], max(17, *(len(name) for name in suite.IDENTITIES))
         for row in suite.rows():
             rows.append(row)
@@ -283,35 +283,23 @@ class Conform:
     def _profiled(self, caller: "Fenced", declared: dict[str, Any]) -> int:
         """Print how the target wants to be called, and what it seems to be."""
         from attnlab_theory.conform import report
-        from attnlab_theory.conform.attention.suite import AttentionSuite
-        from attnlab_theory.conform.likely import likely
-        from attnlab_theory.conform.suite import suite_class
+        from attnlab_theory.conform.advice import advised
+        from attnlab_theory.conform.kinds import KINDS
 
-        if kind := likely(caller.about()):
-            found = suite_class(kind)(caller, kind, declared)
-            if self.json:
-                print(
-                    json.dumps({"target": self.target, "kind": kind, "conventions": dict(found.profile)}, indent=1)
-                )
-                return 0
-            print(f"{self.target} looks like {kind}: {found.kind.promise}\n")
-            print("\n".join(report.profile_lines(found)))
-            print(f"\nType next: attnlab conform {self.target} --as {kind}")
-            return 0
-        suite = AttentionSuite(caller, "softmax", declared)
-        kind = "causal" if suite.judge.way.causal == "always" else "softmax"
-        if kind == "causal":
-            suite = AttentionSuite(caller, "causal", declared)
+        found = advised(caller, declared)
         if self.json:
-            print(json.dumps({"target": self.target, "kind": kind, "conventions": dict(suite.profile)}, indent=1))
+            shown = {"target": self.target, "kind": found.kind, "conventions": dict(found.profile)}
+            print(json.dumps(shown | {"options": found.options.strip(), "notes": found.notes}, indent=1))
             return 0
-        print(f"{self.target} looks like {kind}: {suite.kind.promise}\n")
-        print("\n".join(report.profile_lines(suite)))
-        others = [role for role in suite.judge.way.names if role in ("window", "softcap", "bias")]
-        more = (
-            f" Then --as {', '.join({'window': 'sliding-window'}.get(each, each) for each in others)}."
-            if others
-            else ""
-        )
-        print(f"\nType next: attnlab conform {self.target} --as {kind}{more}")
+        seems = "is of no kind that is known"
+        if found.kind:
+            seems = f"looks like {found.kind}: {KINDS[found.kind].promise}"
+        print(f"{self.target} {seems}\n")
+        print("\n".join(report.profile_lines(found.profile)))
+        for note in found.notes:
+            print(f"\nnote: {note}")
+        if found.kind:
+            print(f"\nType next: attnlab conform {self.target} --as {found.kind}{found.options}")
+        if found.more:
+            print(f"After that: --as {', '.join(found.more)}")
         return 0

@@ -75,7 +75,9 @@ class Host:
         Returns:
             What happened, and the output and the weights in float64; empty where there are none.
         """
-        plan = plan | {"plain": plan["plain"] | frameworks.generators(plan.get("random", {}))}
+        # A pair has gone through JSON, which knows lists only.
+        plain = {name: tuple(x) if isinstance(x, list) else x for name, x in plan["plain"].items()}
+        plan = plan | {"plain": plain | frameworks.generators(plan.get("random", {}))}
         given = [_strided(x) if plan["strided"] else x for x in arrays]
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
         if plan.get("tracked"):

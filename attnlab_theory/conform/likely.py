@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from attnlab_theory.conform.attention import likely as attention
+from attnlab_theory.conform.laws import likely as laws
+from attnlab_theory.conform.linear import likely as linear
 from attnlab_theory.conform.positions import likely as positions
 from attnlab_theory.conform.sequences import likely as sequences
 
@@ -12,4 +15,8 @@ def likely(about: dict[str, Any]) -> str:
     Args:
         about: what `Caller.about` says.
     """
-    return positions.likely(about) or sequences.likely(about)
+    # A recurrence has a state as attention has a cache, so its decay is looked for first.
+    for each in (positions, laws, linear, sequences, attention):
+        if kind := each.likely(about):
+            return kind
+    return ""

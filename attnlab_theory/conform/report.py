@@ -11,10 +11,10 @@ from attnlab_theory.conform.suite import CALL, Row, Suite
 MARK = {"holds": "holds", "fails": "FAILS", "convention": "convention", "not judged": "-"}
 
 
-def profile_lines(suite: Suite) -> list[str]:
+def profile_lines(profile: Sequence[tuple[str, str]]) -> list[str]:
     """The conventions of a target, a line each."""
-    width = max(len(name) for name, _ in suite.profile)
-    return [f"  {name:{width}}  {text}" for name, text in suite.profile]
+    width = max(len(name) for name, _ in profile)
+    return [f"  {name:{width}}  {text}" for name, text in profile]
 
 
 def line_of(row: Row, width: int = 17) -> str:

@@ -8,10 +8,10 @@ from attnlab_theory.conform.attention.asking import Answer, call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.fitting import fitted
-from attnlab_theory.conform.attention.guessing import Profile
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.laws import blind_rows, empty, hidden_nan
 from attnlab_theory.conform.attention.paths import difference
+from attnlab_theory.conform.attention.profiles import Profile
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.suite import NOTHING, Said

@@ -70,6 +70,14 @@ def _padded(kind: Kind, way: Conventions) -> list[Case]:
     ]
 
 
+def _biased(kind: Kind, way: Conventions) -> list[Case]:
+    return [
+        Case(batch=3, queries=t, keys=s, bias=True, bias_by_element=True)
+        for t, s in ((5, 5), (3, 9), (1, 17), (33, 33))
+        if way.bias_by_element
+    ]
+
+
 def _hidden(garbage: str) -> Callable[[Kind, Conventions], list[Case]]:
     return lambda kind, way: [
         Case(mask="padded end", garbage=garbage, within=within, queries=6, keys=6) for within in "kv" if way.mask
@@ -110,6 +118,9 @@ def _features(kind: Kind, way: Conventions) -> dict[str, dict[str, Any]]:
         found["window"] = {"window": 3}
     if "bias" in way.names:
         found["bias"] = {"bias": True}
+    if way.bias_by_element:
+        found["bias by element"] = {"bias": True, "bias_by_element": True}
+        found |= {"mask by element": {"mask": "element end"}} if way.by_element else {}
     return found
 
 
@@ -126,7 +137,9 @@ def _wanted(kind: Kind, way: Conventions) -> list[Case]:
     sizes = ((7, 7), (4, 9), (9, 9))
     match kind.wants:
         case "window" if "window" in way.names and way.window:
-            return [Case(window=w, queries=t, keys=s) for w in (1, 2, 3, 6) for t, s in sizes]
+            spans: list[tuple[int, int | None]] = [(w, None) for w in (1, 2, 3, 6)]
+            spans += [(3, 0), (0, 2), (1, 4)] if way.uneven else []
+            return [Case(window=w, ahead=ahead, queries=t, keys=s) for w, ahead in spans for t, s in sizes]
         case "softcap" if "softcap" in way.names:
             return [Case(softcap=c, queries=t, keys=s) for c in (0.5, 3.0, 50.0) for t, s in sizes]
     return [Case(queries=t, keys=s, seed=seed) for t, s in sizes for seed in (1, 2)]
@@ -160,6 +173,7 @@ ATTACKS: Mapping[str, Attack] = {
     "masks": Attack("masks of all keys, random, one key left", _masks("all", "random", "one", by_head=False)),
     "padding": Attack("padding at either end", _masks("padded end", "padded start", by_head=False)),
     "padding by element": Attack("each batch element has a padding of its own", _padded),
+    "bias by element": Attack("each batch element has a bias of its own", _biased),
     "masks by head": Attack("each head has a mask of its own", _masks("random", "one", by_head=True)),
     "hidden numbers": Attack("7e4 in hidden keys and values changes nothing", _hidden("huge")),
     "non-contiguous": Attack(
@@ -193,7 +207,8 @@ def cases_of(name: str, kind: Kind, way: Conventions) -> list[Case]:
         # numpy has no bfloat16, and jax as it comes has no float64.
         if (case.kind, way.framework) in (("bfloat16", "numpy"), ("float64", "jax")):
             continue
-        if (case.padding or case.lengths or case.mask.startswith("element")) and not has_batch(way.layout):
+        each = case.padding or case.lengths or case.bias_by_element or case.mask.startswith("element")
+        if each and not has_batch(way.layout):
             continue
         if case.bias and case.mask != "none" and "bias" not in way.names:
             continue

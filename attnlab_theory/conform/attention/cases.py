@@ -70,10 +70,14 @@ class Case:
     """Where the garbage is: k, v."""
     causal: bool = False
     window: int | None = None
+    ahead: int | None = None
+    """How many keys after itself a query sees, where a window is a pair; by default as many as before it."""
     softcap: float | None = None
     scale: float | None = None
     """Handed over; None leaves it to the target."""
     bias: bool = False
+    bias_by_element: bool = False
+    """Whether each batch element has a bias of its own."""
     padding: bool = False
     """Whether a mask of keys, [b s], hides the end of each batch element."""
     lengths: bool = False
@@ -92,7 +96,7 @@ class Arrays(NamedTuple):
     mask: np.ndarray | None
     """True keeps; [t s], or [b h t s] where each head has its own."""
     bias: np.ndarray | None
-    """[h t s]."""
+    """[h t s], or [b h t s] where each batch element has its own."""
     padding: np.ndarray | None = None
     """[b s], True keeps."""
     lengths: np.ndarray | None = None
@@ -135,7 +139,8 @@ def lines(case: Case) -> list[str]:
     found += [f"padding = np.arange({s}) < ({count})[:, None]"] if case.padding else []
     found += [f"lengths = {count}"] if case.lengths else []
     if case.bias:
-        found.append(f"bias = r.standard_normal({(case.heads, t, s)})")
+        of = (case.batch,) if case.bias_by_element else ()
+        found.append(f"bias = r.standard_normal({(*of, case.heads, t, s)})")
     named = "q, k, v, bias" if case.bias else "q, k, v"
     return [*found, f"{named} = (x.astype('{storage(case.kind)}') for x in ({named}))"]
 

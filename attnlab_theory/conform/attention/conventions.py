@@ -53,6 +53,8 @@ class Conventions:
     """Whether a mask for each head is taken."""
     by_element: bool = False
     """Whether a mask for each batch element is taken, [b 1 t s]."""
+    bias_by_element: bool = False
+    """Whether a bias for each batch element is taken, [b h t s]."""
     padding: str = ""
     """What a mask of keys means: bool-keep or bool-drop."""
     causal: str = "never"
@@ -65,6 +67,10 @@ class Conventions:
     """Whether head h reads the keys h % groups."""
     window: str = ""
     """One of `WINDOWS`; empty where it has none."""
+    paired: str = ""
+    """How a window of w is handed over: `(w, w)` or `(w, 0)`; empty as a number."""
+    uneven: bool = False
+    """Whether the two numbers of a pair may differ."""
     fixed_window: int | None = None
     """The window of a target that takes none as an argument."""
     fixed_softcap: float | None = None
@@ -85,10 +91,17 @@ class Conventions:
         """Whether a call hides the future."""
         return self.causal == "always" or (self.causal == "asked" and case.causal)
 
+    def span(self, case: Case) -> int | tuple[int, int] | None:
+        """The window of a call, as the target takes it."""
+        if case.window is None or not self.paired:
+            return case.window
+        ahead = 0 if self.paired == "(w, 0)" else case.window
+        return case.window, ahead if case.ahead is None else case.ahead
+
     def plan(self, case: Case) -> tuple[dict[str, Any], list[str]]:
         """The plain arguments of a call, and the names of its arrays beyond q, k, v."""
         flags = {"causal": True} if self.causal == "asked" and case.causal else {}
-        numbers = {"scale": case.scale, "softcap": case.softcap, "window": case.window}
+        numbers = {"scale": case.scale, "softcap": case.softcap, "window": self.span(case)}
         flags |= {role: x for role, x in numbers.items() if x is not None and role in self.names}
         flags |= {"grouped": True} if "grouped" in self.names and case.groups != case.heads else {}
         arrays = [self.names["mask"]] if case.mask != "none" else []
@@ -102,7 +115,10 @@ class Conventions:
         if given.mask is not None:
             found.append(self.said(given.mask, given.q.dtype))
         if given.bias is not None:
-            found.append(laid_out(given.bias[None], "htd" if "h" in self.layout else "td"))
+            axes, each = weights_layout(self.layout), given.bias.ndim == 4
+            found.append(
+                laid_out(given.bias if each else given.bias[None], axes if each else axes.replace("b", ""))
+            )
         if given.padding is not None:
             found.append(~given.padding if self.padding == "bool-drop" else given.padding)
         found += [] if given.lengths is None else [given.lengths]
@@ -129,7 +145,7 @@ class Conventions:
             seen = seen & np.tri(case.queries, case.keys, shift, dtype=bool)
         width = case.window if case.window is not None else self.fixed_window
         if self.window and width is not None:
-            seen = seen & within(self.window, width, case.queries, case.keys, shift)
+            seen = seen & within(self.window, width, case.queries, case.keys, shift, case.ahead)
         return seen
 
     def problem(self, given: Arrays, case: Case) -> Problem:
@@ -144,7 +160,7 @@ class Conventions:
         return Problem(given.q, k, v, self.factor(case), visible, given.bias, cap)
 
 
-def within(meaning: str, width: int, queries: int, keys: int, shift: int) -> np.ndarray:
+def within(meaning: str, width: int, queries: int, keys: int, shift: int, ahead: int | None = None) -> np.ndarray:
     """What a window lets each query see, [t s].
 
     Args:
@@ -153,6 +169,7 @@ def within(meaning: str, width: int, queries: int, keys: int, shift: int) -> np.
         queries: how many.
         keys: how many.
         shift: the place of query 0 among the keys.
+        ahead: how many keys after itself a query sees, where that is another number.
     """
     back = np.arange(queries)[:, None] + shift - np.arange(keys)
     match meaning:
@@ -161,7 +178,7 @@ def within(meaning: str, width: int, queries: int, keys: int, shift: int) -> np.
         case "w keys back and itself":
             return (back >= 0) & (back <= width)
         case "w keys to either side":
-            return abs(back) <= width
+            return (back <= width) & (back >= -(width if ahead is None else ahead))
         case "w/2 to either side":
             return abs(back) <= width // 2
     raise ValueError(f"unknown window {meaning!r}")

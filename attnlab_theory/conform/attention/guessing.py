@@ -3,22 +3,23 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Case, arrays
-from attnlab_theory.conform.attention.conventions import AT_REST, MASKS, WINDOWS, Conventions, roles, within
+from attnlab_theory.conform.attention.conventions import AT_REST, MASKS, Conventions, roles
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.padding import padded
 from attnlab_theory.conform.attention.probe import Seen, probed
+from attnlab_theory.conform.attention.profiles import Profile, contradicts
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.refusals import projects, refuse_unsettled
+from attnlab_theory.conform.attention.windows import pairs, windowed
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
-from attnlab_theory.conform.recording import contradicted
 
 OF_HEADS = ("bhtd", "bthd", "htd", "thd")
 OF_ANY = ("bhtd", "bthd", "btd", "td")
@@ -28,16 +29,6 @@ MOST_HUNG = 2
 
 TRIALS = ((4, 6), (5, 5))
 """Queries and keys of a trial call. Other numbers than those of heads, so that no layout fits by chance."""
-
-
-class Profile(NamedTuple):
-    """How to call a target, what it means, and what is wrong with that."""
-
-    way: Conventions
-    lines: list[tuple[str, str]]
-    """Conventions in words: a name, and what was found."""
-    failures: list[tuple[str, str]]
-    """What contradicts the kind or itself, by the name of an identity."""
 
 
 def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
@@ -64,7 +55,7 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     profile = Profile(Conventions(**{"always": always, **declared, "names": names}), [], [])
     profile = _laid_out(caller, kind, declared, profile, about)
     refuse_unsettled(caller, kind, profile.way, about)
-    profile = _windowed(caller, kind, declared, _causal(caller, kind, declared, profile))
+    profile = windowed(caller, kind, _causal(caller, kind, declared, profile))
     profile = _scaled(caller, kind, declared, _masked(caller, kind, declared, profile))
     way, lines = padded(caller, kind, profile.way, profile.failures)
     return Profile(way, [*profile.lines, *lines], profile.failures)
@@ -84,11 +75,11 @@ def _laid_out(
     by_shape: Conventions | None = None
     hung = 0
     for framework in frameworks:
-        for same, (queries, keys) in itertools.product((False, True), TRIALS):
+        for paired, same, (queries, keys) in itertools.product(pairs(kind, way), (False, True), TRIALS):
             for layout in layouts:
                 if hung >= MOST_HUNG:
                     raise ValueError(f"{caller.name}: {hung} trial calls hung. {said[-1]}")
-                trial = dataclasses.replace(way, framework=framework, layout=layout, same_width=same)
+                trial = dataclasses.replace(way, framework=framework, layout=layout, same_width=same, paired=paired)
                 case = fitted(
                     Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
                 )
@@ -164,10 +155,10 @@ def _causal(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
         wrong = np.argwhere(shown != np.tri(6, dtype=bool))
         _, _, t, s = wrong[0] if len(wrong) else (0, 0, 5, 5)
         line = f"query {t} of 6 gives key {s} the weight {seen.weights[:, :, t, s].max():.2g}"
-        _contradicts(caller, profile, "visibility", line, seen, np.tri(6, dtype=bool))
+        contradicts(caller, profile, "visibility", line, seen, np.tri(6, dtype=bool))
     elif not (kind.causal or kind.heads or kind.wants) and not future:
         line = "no query sees what comes after it: judge it --as causal"
-        _contradicts(caller, profile, "visibility", line, seen, np.ones((6, 6), bool))
+        contradicts(caller, profile, "visibility", line, seen, np.ones((6, 6), bool))
     if way.causal == "never":
         return Profile(way, lines, profile.failures)
     lines.append(("hides the future", f"by {way.names['causal']}" if way.causal == "asked" else "always"))
@@ -191,7 +182,7 @@ def _alignment(caller: Caller, kind: Kind, way: Conventions, profile: Profile) -
         f"query {t} sees {np.flatnonzero(row > 0.01).tolist()}" for t, row in enumerate(seen.weights[0, 0])
     )
     line = f"3 queries see neither 1, 2, 3 nor 3, 4, 5 of 5 keys: {sees}"
-    _contradicts(caller, profile, "visibility", line, seen, *rights.values())
+    contradicts(caller, profile, "visibility", line, seen, *rights.values())
     return "square"
 
 
@@ -223,7 +214,7 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
         if unlike is None:
             profile.failures.append(("masks", line))
         else:
-            _contradicts(caller, profile, "masks", line, unlike, way.visible(case, keep)[0, 0])
+            contradicts(caller, profile, "masks", line, unlike, way.visible(case, keep)[0, 0])
         return Profile(way, lines, profile.failures)
     words = {"bool-keep": "True keeps", "bool-drop": "True drops", "additive": "numbers are added"}
     lines.append((way.names["mask"], words[way.mask] + _mark(declared, "mask")))
@@ -232,49 +223,6 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
         way = dataclasses.replace(way, by_head=True)
     if case.batch * case.heads > 1:
         lines.append(("a mask for each head", "taken" if way.by_head else "not taken"))
-    return Profile(way, lines, profile.failures)
-
-
-def _windowed(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:
-    """What a window lets a query see."""
-    way, lines = profile.way, list(profile.lines)
-    if kind.wants != "window":
-        return profile
-    if "window" not in way.names and way.fixed_window is None:
-        raise ValueError(f"{caller.name} has no argument for a window: say --window W if its own is fixed")
-    width = 3 if way.fixed_window is None else way.fixed_window
-    size = 2 * width + 3
-    case = Case(queries=size, keys=size, window=width if "window" in way.names else None)
-    case = fitted(case, kind, way)
-    seen = probed(caller, way, case)
-    for meaning in WINDOWS:
-        if seen.equals(within(meaning, width, size, size, 0)):
-            way = dataclasses.replace(way, window=meaning)
-            break
-    if not way.window:
-        row = size // 2
-        sees = seen.trouble or (
-            f"query {row} of {size} sees {np.flatnonzero(seen.weights[0, 0, row] > 0.01).tolist()}"
-        )
-        line = f"a window of {width} has no meaning that we know: {sees}"
-        _contradicts(
-            caller, profile, "visibility", line, seen, *(within(each, width, size, size, 0) for each in WINDOWS)
-        )
-        return Profile(way, lines, profile.failures)
-    lines.append((f"a window of w = {width}", way.window))
-    case = dataclasses.replace(case, queries=size - 2)
-    seen = probed(caller, way, case)
-    rights = {name: within(way.window, width, size - 2, size, shift) for name, shift in (("end", 2), ("start", 0))}
-    for name, right in rights.items():
-        if seen.equals(right):
-            way = dataclasses.replace(way, alignment=name)
-            break
-    else:
-        way = dataclasses.replace(way, alignment="square")
-        if not seen.trouble:
-            line = f"{size - 2} queries and {size} keys: another window"
-            _contradicts(caller, profile, "visibility", line, seen, *rights.values())
-    lines.append(("more keys than queries", way.alignment))
     return Profile(way, lines, profile.failures)
 
 
@@ -298,15 +246,6 @@ def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     if best != "rsqrt" and errors[best] < 1e-4:
         way = dataclasses.replace(way, scale=best)
     return Profile(way, [*lines, ("scale", scales.WORDS[way.scale])], profile.failures)
-
-
-def _contradicts(
-    caller: Caller, profile: Profile, identity: str, line: str, seen: Seen, *rights: np.ndarray
-) -> None:
-    """Note that what is seen is none of what would be right, [t s] each."""
-    profile.failures.append((identity, line))
-    if not seen.trouble:
-        contradicted(caller, line, seen.weights[0, 0], *rights)
 
 
 def _sizes(case: Case, layout: str) -> list[int]:

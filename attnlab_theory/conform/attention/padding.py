@@ -1,4 +1,4 @@
-"""What each batch element hides: by a mask [b 1 t s], by a mask of keys [b s], or by a number of keys [b]."""
+"""What each batch element has of its own: a mask [b 1 t s], a mask of keys [b s], a number of keys [b], a bias."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -38,6 +38,10 @@ def padded(
     if way.mask:
         taken = _follows(caller, kind, way, {"mask": "element end"})
         way = dataclasses.replace(way, by_element=not taken or not taken.startswith("refused"))
+    if "bias" in way.names or kind.wants == "bias":
+        taken = _follows(caller, kind, way, {"bias": True, "bias_by_element": True})
+        way = dataclasses.replace(way, bias_by_element=not taken or not taken.startswith("refused"))
+        lines.append(("a bias for each batch element", "taken" if way.bias_by_element else "not taken"))
     for role, more in FIELDS.items():
         if role not in way.names:
             continue

@@ -40,7 +40,7 @@ def smallest(judge: Judge, case: Case, outcome: Outcome) -> tuple[Case, Outcome]
 
 def _simpler(case: Case, *, same_width: bool) -> Iterator[Case]:
     """Simpler cases, the boldest first."""
-    for field in ("by_head", "strided", "garbage", "kind", "bias", "padding", "lengths"):
+    for field in ("by_head", "bias_by_element", "strided", "garbage", "kind", "bias", "padding", "lengths"):
         if getattr(case, field) != getattr(PLAIN, field) and not (field == "garbage" and case.mask == "none"):
             yield dataclasses.replace(case, **{field: getattr(PLAIN, field)})
     if case.mask != "none" and not case.garbage:

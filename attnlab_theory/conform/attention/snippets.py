@@ -37,8 +37,10 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         each for each in ("bias", "padding", "lengths") if getattr(case, each)
     ]
     for name, role in zip(names, roles, strict=True):
-        spread = role == "bias" and "h" not in way.layout
+        spread = role == "bias" and "h" not in way.layout and not case.bias_by_element
         shown = "bias[0]" if spread else role
+        if role == "bias" and case.bias_by_element:
+            shown = LAYOUTS[weights_layout(way.layout)].format(x="bias")
         if role == "mask":
             whole = case.by_head or case.mask.startswith("element")
             shown = LAYOUTS[weights_layout(way.layout)].format(x="mask") if whole else "mask"

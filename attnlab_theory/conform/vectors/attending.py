@@ -69,7 +69,11 @@ class Attending(Judge):
         if "causal" in way.names:
             way = self._also(way, "causal", lambda of: {"causal": of.causal, "alignment": of.alignment})
         if "window" in way.names:
-            way = self._also(way, "sliding-window", lambda of: {"window": of.window, "alignment": of.alignment})
+            way = self._also(
+                way,
+                "sliding-window",
+                lambda of: {"window": of.window, "paired": of.paired, "alignment": of.alignment},
+            )
         self.speech = Speech(way, has_heads(way.layout) and self._shares(way), self._adds(way))
         if way.mask and way.mask != "additive":
             self.profile.append(("numbers in place of a mask", "are added" if self.speech.adds else "not taken"))

@@ -1,0 +1,116 @@
+"""A bias of its own for each batch element is handed over where it is taken, and must be used."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.conform.attention.attacks import cases_of
+from attnlab_theory.conform.attention.suite import AttentionSuite
+from attnlab_theory.conform.callers import Direct, Place
+from tests.conform.wrong import whole
+
+
+def right(q, k, v, mask=None, bias=None):
+    return whole(q, k, v, mask, bias=bias)
+
+
+def required(q, k, v, bias):
+    return whole(q, k, v, bias=bias)
+
+
+def added_by_mask(q, k, v, mask=None):
+    return whole(q, k, v, bias=mask)
+
+
+def one_head(q, k, v, bias=None):
+    assert q.ndim == 3
+    return whole(q, k, v, bias=bias)
+
+
+def tokens_first(q, k, v, bias=None):
+    return whole(*(x.swapaxes(1, 2) for x in (q, k, v)), bias=bias).swapaxes(1, 2)
+
+
+def for_all_elements(q, k, v, bias=None):
+    if bias is not None and bias.ndim > 3:
+        raise ValueError("a bias is [h t s]")
+    return whole(q, k, v, bias=bias)
+
+
+RIGHT = (right, required, added_by_mask, one_head, tokens_first, for_all_elements)
+
+
+def of_element_0(q, k, v, bias=None):
+    return whole(q, k, v, bias=bias if bias is None or bias.ndim < 4 else bias[:1])
+
+
+def mean_over_elements(q, k, v, bias=None):
+    return whole(q, k, v, bias=bias if bias is None or bias.ndim < 4 else bias.mean(0, keepdims=True))
+
+
+def of_element_0_by_mask(q, k, v, mask=None):
+    return of_element_0(q, k, v, mask)
+
+
+def of_element_0_without_heads(q, k, v, bias=None):
+    assert q.ndim == 3
+    return whole(q, k, v, bias=bias if bias is None or bias.ndim < 3 else bias[:1])
+
+
+def beside_masks(q, k, v, mask=None, bias=None):
+    """Wrong only where the mask and the bias both differ by batch element."""
+    both = mask is not None and bias is not None and mask.ndim == 4 and bias.ndim == 4 and mask.shape[1] == 1
+    return whole(q, k, v, mask, bias=bias[:1] if bias is not None and both else bias)
+
+
+def failing(target):
+    return {row.name for row in AttentionSuite(Direct(target), "bias").rows() if row.verdict == "fails"}
+
+
+@pytest.mark.parametrize("target", RIGHT, ids=lambda each: each.__name__)
+def test_right_code_holds_whether_it_takes_a_bias_for_each_element_or_not(target):
+    suite = AttentionSuite(Direct(target), "bias")
+    assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
+    taken = dict(suite.profile)["a bias for each batch element"]
+    assert taken == ("not taken" if target is for_all_elements else "taken")
+
+
+@pytest.mark.parametrize("target", RIGHT[:-1], ids=lambda each: each.__name__)
+def test_right_code_holds_for_any_seed(target):
+    suite = AttentionSuite(Direct(target), "bias")
+    cases = cases_of("bias by element", suite.kind, suite.judge.way)
+    assert len(cases) == 4
+    for seed in range(20):
+        for kind in ("float32", "float64", "float16"):
+            for case in cases:
+                outcome = suite.judge.judge(dataclasses.replace(case, seed=seed, kind=kind))
+                assert not outcome.fails, (seed, kind, outcome.why)
+
+
+@pytest.mark.parametrize(
+    "target", [of_element_0, mean_over_elements, of_element_0_by_mask, of_element_0_without_heads]
+)
+def test_a_bias_that_is_not_that_of_its_element_fails(target):
+    assert "bias by element" in failing(target)
+
+
+def test_a_bias_by_element_is_tried_beside_a_mask_by_element():
+    assert failing(beside_masks) == {"pairs"}
+
+
+@pytest.mark.parametrize("target", [of_element_0, of_element_0_without_heads])
+def test_the_snippet_hands_over_the_bias_of_each_element(target, capsys):
+    suite = AttentionSuite(Direct(target), "bias")
+    row = next(row for row in suite.rows(["bias by element"]))
+    place = Place(folder="", file="", module=__name__, names=target.__name__, sees=Path())
+    lines = suite.snippet(place, [row])
+    assert len(lines) <= 15
+    exec("\n".join(lines), {})
+    given, right = capsys.readouterr().out.removesuffix("is right\n").split(" where ")
+    assert abs(float(given) - float(right)) > 1e-3
+
+
+def test_a_bias_beside_another_promise_is_judged_too():
+    suite = AttentionSuite(Direct(of_element_0), "softmax")
+    assert "bias by element" in {row.name for row in suite.rows() if row.verdict == "fails"}

@@ -1,0 +1,283 @@
+"""What a target seems to be without --as, and that the line to type next accuses no right code."""
+
+import numpy as np
+import pytest
+
+from attnlab_theory.cli import main
+from attnlab_theory.conform.advice import advised
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.likely import likely
+from attnlab_theory.conform.suite import suite_class
+from tests.conform.right import plain
+
+
+def seen_by(q, k, left=None, right=None):
+    back = np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2] - np.arange(k.shape[-2])
+    return (back <= (10**6 if left is None else left)) & (back >= -(10**6 if right is None else right))
+
+
+def attend(q, k, v, seen=True, *, scale=None, cap=None, bias=0.0):
+    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5 if scale is None else scale)
+    scores = scores if cap is None else q.dtype.type(cap) * np.tanh(scores / q.dtype.type(cap))
+    scores = np.where(seen, scores + np.asarray(bias, q.dtype), -np.inf)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True) @ v
+
+
+def elu(x):
+    return np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
+
+
+def linear(q, k, v, causal=False):
+    weights = elu(q) @ np.swapaxes(elu(k), -1, -2)
+    weights = np.where(seen_by(q, k, right=0), weights, 0) if causal else weights
+    return (weights / weights.sum(-1, keepdims=True) @ v).astype(v.dtype)
+
+
+def linear_cumulated(q, k, v):
+    sums = np.cumsum(np.einsum("...sd,...se->...sde", elu(k), v), -3)
+    normaliser = np.einsum("...td,...td->...t", elu(q), np.cumsum(elu(k), -2))[..., None]
+    return (np.einsum("...td,...tde->...te", elu(q), sums) / normaliser).astype(v.dtype)
+
+
+def without_normaliser(q, k, v):
+    return q @ (np.swapaxes(k, -1, -2) @ v)
+
+
+def retention(q, k, v):
+    back = np.arange(q.shape[-2])[:, None] - np.arange(k.shape[-2])
+    return (q @ np.swapaxes(k, -1, -2) * np.where(back >= 0, 0.9 ** abs(back), 0)).astype(q.dtype) @ v
+
+
+def retention_in_chunks(q, k, v, chunk_size=16):
+    t = q.shape[-2]
+    state, out = np.zeros((*q.shape[:-2], q.shape[-1], v.shape[-1])), []
+    for begin in range(0, t, chunk_size):
+        a, b, c = (x[..., begin : begin + chunk_size, :] for x in (q, k, v))
+        powers = 0.9 ** np.arange(1, a.shape[-2] + 1)[:, None]
+        out.append(retention(a, b, c) + (a @ state) * powers)
+        state = state * powers[-1] + np.swapaxes(b * (powers[-1] / powers), -1, -2) @ c
+    return np.concatenate(out, -2).astype(q.dtype)
+
+
+def stepwise_retention(q, k, v, gamma, state=None):
+    state = np.zeros((*q.shape[:-2], q.shape[-1], v.shape[-1]), q.dtype) if state is None else state
+    out = np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
+    for i in range(q.shape[-2]):
+        state = state * np.reshape(gamma, (-1, 1, 1)) + k[..., i, :, None] * v[..., i, None, :]
+        out[..., i, :] = np.einsum("...d,...de->...e", q[..., i, :], state)
+    return out, state.astype(q.dtype)
+
+
+def causal(q, k, v):
+    return attend(q, k, v, seen_by(q, k, right=0))
+
+
+def grouped(q, k, v):
+    return plain(q, *(np.repeat(x, q.shape[1] // k.shape[1], 1) for x in (k, v)))
+
+
+def past_of_5(q, k, v):
+    return attend(q, k, v, seen_by(q, k, 4, 0))
+
+
+def past_of_64(q, k, v):
+    return attend(q, k, v, seen_by(q, k, 63, 0))
+
+
+def three_to_either_side(q, k, v, reach=3):
+    return attend(q, k, v, seen_by(q, k, reach, reach))
+
+
+def pair_of_a_window(q, k, v, window_size=(2, 1)):
+    return attend(q, k, v, seen_by(q, k, *window_size))
+
+
+def window_must_be_given(q, k, v, window):
+    return attend(q, k, v, seen_by(q, k, window - 1, 0))
+
+
+def capped(q, k, v):
+    return attend(q, k, v, cap=20)
+
+
+def capped_by_default(q, k, v, softcap=30.0):
+    return attend(q, k, v, cap=softcap)
+
+
+def causal_and_capped(q, k, v):
+    return attend(q, k, v, seen_by(q, k, right=0), cap=15)
+
+
+def other_scale(q, k, v):
+    return attend(q, k, v, scale=0.7)
+
+
+def bias_must_be_given(q, k, v, bias):
+    return attend(q, k, v, bias=bias)
+
+
+def gate_that_may_be_left_away(q, k, v, gate=None):
+    return attend(q, k, v)
+
+
+def dropped(q, k, v, p, seed):
+    weights = attend(q, k, np.broadcast_to(np.eye(k.shape[-2], dtype=k.dtype), (*k.shape[:-1], k.shape[-2])))
+    kept = np.random.default_rng(seed).random(weights.shape) >= p
+    return (weights * kept / (1 - p)).astype(q.dtype) @ v
+
+
+def positive_features(x, seed):
+    w = np.random.default_rng(seed).standard_normal((64, x.shape[-1]))
+    return np.exp(x @ w.T - (x * x).sum(-1, keepdims=True) / 2) / 8
+
+
+KNOWN = {
+    plain: ("softmax", ""),
+    causal: ("causal", ""),
+    grouped: ("grouped-query", ""),
+    linear: ("linear", ""),
+    linear_cumulated: ("linear", ""),
+    without_normaliser: ("linear", ""),
+    retention_in_chunks: ("recurrent", ""),
+    stepwise_retention: ("recurrent", ""),
+    past_of_5: ("sliding-window", " --window 5"),
+    past_of_64: ("sliding-window", " --window 64"),
+    three_to_either_side: ("sliding-window", " --window 3"),
+    pair_of_a_window: ("sliding-window", ""),
+    window_must_be_given: ("sliding-window", ""),
+    capped: ("softcap", " --softcap 20"),
+    capped_by_default: ("softcap", ""),
+    causal_and_capped: ("causal", " --softcap 15"),
+    other_scale: ("softmax", " --scale 0.7"),
+    bias_must_be_given: ("bias", ""),
+    gate_that_may_be_left_away: ("softmax", ""),
+    dropped: ("dropout", ""),
+    positive_features: ("random-features", ""),
+}
+
+DECLARED = {"window": "fixed_window", "softcap": "fixed_softcap", "scale": "scale"}
+
+
+@pytest.mark.parametrize("target", KNOWN, ids=lambda each: each.__name__)
+def test_the_advice_names_the_kind_and_that_kind_holds(target):
+    found = advised(Direct(target), {})
+    assert (found.kind, found.options) == KNOWN[target]
+    said = found.options.removeprefix(" --").split()
+    declared = {DECLARED[said[0]]: said[1] if said[0] == "scale" else int(said[1])} if said else {}
+    suite = suite_class(found.kind)(Direct(target), found.kind, declared)
+    assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
+
+
+def test_a_retention_without_a_state_is_to_be_compared_with_another_form():
+    found = advised(Direct(retention), {})
+    assert (found.kind, found.options) == ("recurrent", " --against FILE.py::FUNCTION")
+    assert ("decay of each head", "0.9") in found.profile
+    suite = suite_class("recurrent")(Direct(retention), "recurrent", {"against": retention_in_chunks})
+    assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
+
+
+def squares(q, k, v):
+    weights = (q @ np.swapaxes(k, -1, -2) + 3) ** 2
+    return weights / weights.sum(-1, keepdims=True) @ v
+
+
+def distances_added(q, k, v):
+    back = np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2] - np.arange(k.shape[-2])
+    return attend(q, k, v, back >= 0, bias=-0.5 * abs(back))
+
+
+def two_back_and_one_ahead(q, k, v):
+    return attend(q, k, v, seen_by(q, k, 2, 1))
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (squares, "but not with the weights of a softmax: choose KIND yourself"),
+        (distances_added, "something is added to the scores"),
+        (two_back_and_one_ahead, "a query sees 2 keys back and 1 ahead, which no --window W says"),
+    ],
+)
+def test_what_no_kind_explains_gets_no_advice(target, said):
+    found = advised(Direct(target), {})
+    assert (found.kind, found.options, found.more) == ("", "", ())
+    assert said in found.notes[0]
+
+
+def test_a_scale_that_is_none_of_the_known_ones_is_told():
+    def target(q, k, v):
+        return attend(q, k, v, scale=(q.shape[-1] + 1) ** -0.5)
+
+    found = advised(Direct(target), {})
+    assert (found.kind, found.options) == ("softmax", "")
+    assert found.notes == ("its scale is 0.333 at width 8, and none that is known",)
+
+
+def test_a_softmax_that_overflows_is_still_told_as_one():
+    def target(q, k, v):
+        raised = np.exp(q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5))
+        return raised / raised.sum(-1, keepdims=True) @ v
+
+    assert advised(Direct(target), {})[0] == "softmax"
+
+
+def partly_rotated(x):
+    angles = np.arange(x.shape[-2])[:, None] / 10000.0 ** (np.arange(0, 4, 2) / 4)
+    a, b, rest = x[..., :2], x[..., 2:4], x[..., 4:]
+    turned = [a * np.cos(angles) - b * np.sin(angles), b * np.cos(angles) + a * np.sin(angles), rest]
+    return np.concatenate(turned, -1).astype(x.dtype)
+
+
+def test_a_function_of_tokens_that_mixes_none_may_be_one_of_positions():
+    found = advised(Direct(partly_rotated), {})
+    assert found.kind == "mixer"
+    assert "--as rotary" in found.notes[0]
+    suite = suite_class("rotary")(Direct(partly_rotated), "rotary")
+    assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
+    assert advised(Direct(lambda x: np.cumsum(x, -2)), {})[4] == ()
+
+
+@pytest.mark.parametrize(
+    ("required", "others", "kind"),
+    [
+        (("q", "k", "v", "p", "seed"), (), "dropout"),
+        (("q", "k", "v", "rng"), (), "random-features"),
+        (("q", "k", "v"), ("dropout_p", "seed"), ""),
+        (("x", "seed"), (), "random-features"),
+        (("q", "k", "v", "gamma"), ("state",), "recurrent"),
+        (("q", "k", "v"), ("g", "initial_state"), "recurrent"),
+        (("q", "k", "v", "chunk_size"), (), "recurrent"),
+        (("q", "k", "v"), ("state",), "decode"),
+        (("q", "k", "v"), ("gate",), ""),
+        (("q", "k", "v", "bias"), (), "bias"),
+        (("query", "key", "value", "window_size"), (), "sliding-window"),
+    ],
+)
+def test_parameters_say_what_a_target_is(required, others, kind):
+    parameters = [[name, "POSITIONAL_OR_KEYWORD", name in required] for name in (*required, *others)]
+    assert likely({"parameters": parameters}) == kind
+
+
+def test_the_next_line_carries_what_it_needs(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n\n\ndef f(q, k, v, bias=None):\n"
+        "    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)\n"
+        "    back = np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2] - np.arange(k.shape[-2])\n"
+        "    scores = np.where(abs(back) <= 3, scores if bias is None else scores + bias, -np.inf)\n"
+        "    raised = np.exp(scores - scores.max(-1, keepdims=True))\n"
+        "    return raised / raised.sum(-1, keepdims=True) @ v\n\n\n"
+        "def g(q, k, v):\n    weights = (q @ np.swapaxes(k, -1, -2) + 3) ** 2\n"
+        "    return weights / weights.sum(-1, keepdims=True) @ v\n"
+    )
+    target = f"{tmp_path}/mine.py::f"
+    assert main(["conform", target, "--features", "elu"]) == 0
+    assert f"Type next: attnlab conform {target} --as sliding-window --window 3\nAfter that: --as bias" in (
+        capsys.readouterr().out
+    )
+    assert main(["conform", target, "--as", "sliding-window", "--window", "3"]) == 0
+    capsys.readouterr()
+    assert main(["conform", f"{tmp_path}/mine.py::g"]) == 0
+    out = capsys.readouterr().out
+    assert "is of no kind that is known" in out
+    assert "Type next" not in out
