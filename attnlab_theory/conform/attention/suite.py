@@ -12,7 +12,9 @@ from attnlab_theory.conform.attention.asking import call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.early import early_queries
 from attnlab_theory.conform.attention.gradients import gradients
+from attnlab_theory.conform.attention.groupings import groupings
 from attnlab_theory.conform.attention.guessing import guessed
 from attnlab_theory.conform.attention.judging import HALVES, Judge, Outcome
 from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
@@ -29,6 +31,8 @@ MOST_SHRUNK = 3
 
 LAWS: Mapping[str, Law] = {
     **BEFORE,
+    "groupings": groupings,
+    "early queries": early_queries,
     "repetitions": repetitions,
     "gradients": gradients,
     "gradient mode": gradient_mode,

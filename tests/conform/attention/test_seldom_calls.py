@@ -1,0 +1,68 @@
+"""Numbers of heads, lengths, types, biases and orders of calls that are seldom tried."""
+
+import numpy as np
+import pytest
+
+from attnlab_theory.conform.attention.suite import AttentionSuite
+from attnlab_theory.conform.callers import Direct
+from tests.conform.attention.wrong_calls import MADE, early, grouped
+from tests.conform.right import plain
+
+BUGS = [(make, bug, *found) for make, bugs in MADE.items() for bug, found in bugs.items()]
+
+
+def row_of(target, kind, name):
+    row = AttentionSuite(Direct(target), kind).row(name)
+    assert row is not None
+    return row
+
+
+@pytest.mark.parametrize(("make", "bug", "kind", "identity"), BUGS)
+def test_a_bug_fails_at_the_identity_that_is_there_for_it(make, bug, kind, identity):
+    rows = AttentionSuite(Direct(make(bug)), kind).rows()
+    assert [row.name for row in rows if row.verdict == "fails"] == [identity]
+
+
+@pytest.mark.parametrize(("make", "kind"), {(make, kind): 0 for make, _, kind, _ in BUGS})
+def test_the_same_code_without_a_bug_holds(make, kind):
+    rows = AttentionSuite(Direct(make("")), kind).rows()
+    assert [f"{row.name}: {row.line}" for row in rows if row.verdict == "fails"] == []
+
+
+def test_a_target_of_one_number_of_heads_is_told_so():
+    def only_four_on_two(q, k, v):
+        if (q.shape[1], k.shape[1]) != (4, 2):
+            raise ValueError(f"{q.shape[1]} heads")
+        return grouped("")(q, k, v)
+
+    row = row_of(only_four_on_two, "grouped-query", "groupings")
+    assert (row.verdict, row.line.split(":")[1]) == ("convention", " 4 on 2; refused")
+
+
+def early_rows_are(outcome):
+    def target(q, k, v):
+        t, s = q.shape[-2], k.shape[-2]
+        if outcome == "refused" and t > s:
+            raise ValueError("more queries than keys")
+        if outcome == "the start":
+            return plain(q, k, v, np.tri(t, s, max(s - t, 0), dtype=bool))
+        rows = np.arange(t)[:, None] < t - s
+        other = {"zeros": 0.0, "the mean": v.mean(-2, keepdims=True), "NaN": np.nan}.get(outcome, 0.0)
+        return np.where(rows, q.dtype.type(other) if np.isscalar(other) else other, early("")(q, k, v))
+
+    return target
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ("zeros", "gives zeros"),
+        ("the mean", "gives the mean of all values"),
+        ("NaN", "gives NaN"),
+        ("refused", "5 queries, 3 keys: refused: ValueError"),
+        ("the start", "query 0 sees key 0"),
+    ],
+)
+def test_what_a_query_before_the_first_key_gives_is_told(outcome, said):
+    row = row_of(early_rows_are(outcome), "causal", "early queries")
+    assert (row.verdict, said in row.line) == ("convention", True)
