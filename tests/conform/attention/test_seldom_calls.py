@@ -5,8 +5,8 @@ import pytest
 
 from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
-from tests.conform.attention.wrong_calls import MADE, early, grouped
-from tests.conform.right import plain
+from tests.conform.attention.wrong_calls import MADE, early, filled, grouped
+from tests.conform.right import log_sum_exp, plain
 
 BUGS = [(make, bug, *found) for make, bugs in MADE.items() for bug, found in bugs.items()]
 
@@ -66,3 +66,34 @@ def early_rows_are(outcome):
 def test_what_a_query_before_the_first_key_gives_is_told(outcome, said):
     row = row_of(early_rows_are(outcome), "causal", "early queries")
     assert (row.verdict, said in row.line) == ("convention", True)
+
+
+@pytest.mark.parametrize(
+    ("fill", "verdict", "said"),
+    [
+        ("-3e4", "convention", "float16: finite: a score of 60000 shows a hidden key, 20000 does not"),
+        ("added", "convention", "float16: finite: a score of 60000 shows a hidden key, 20000 does not"),
+        ("lowest", "holds", "float16: scores down to -60000 below a hidden one were tried"),
+    ],
+)
+def test_a_finite_fill_of_half_precision_is_told_with_the_score_that_shows_it(fill, verdict, said):
+    row = row_of(filled(fill), "softmax", "hidden keys")
+    assert (row.verdict, said in row.line) == (verdict, True)
+
+
+def test_a_type_that_is_refused_and_scores_that_overflow_are_no_failure():
+    def not_in_half(q, k, v, mask=None):
+        if q.dtype == np.float16:
+            raise TypeError("float16")
+        return plain(q, k, v, mask)
+
+    row = row_of(not_in_half, "softmax", "hidden keys")
+    assert (row.verdict, "float16: refused: TypeError" in row.line) == ("holds", True)
+    row = row_of(plain, "softmax", "hidden keys")
+    assert (row.verdict, "float16: scores down to -20000" in row.line) == ("holds", True)
+
+
+def test_weights_that_are_off_by_one_factor_show_no_hidden_key():
+    """With a score of 1e10 the logarithm of the sum is rounded by 1e3."""
+    row = row_of(log_sum_exp, "softmax", "hidden keys")
+    assert (row.verdict, "finite" in row.line) == ("holds", False)
