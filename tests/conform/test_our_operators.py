@@ -100,7 +100,7 @@ def test_capped_scores(q, k, v, softcap, mask=None):
     return attention(q, k, v, mask, scale=usual(q), softcap=softcap, blind="zeros")
 
 
-@ours("bias", layout="htd", include=(*FEW, "masks", "masks by head", "pairs"))
+@ours("bias", layout="htd", include=(*FEW, "large biases", "masks", "masks by head", "pairs"))
 @jax.jit
 def test_a_bias(q, k, v, bias, mask=None):
     return multi_head_attention(q, k, v, mask, scale=usual(q), bias=bias, blind="zeros")

@@ -10,6 +10,7 @@ from attnlab_theory.conform.attention import snippets
 from attnlab_theory.conform.attention.against import Rival
 from attnlab_theory.conform.attention.asking import call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
+from attnlab_theory.conform.attention.biases import large_biases
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.early import early_queries
@@ -32,6 +33,7 @@ MOST_SHRUNK = 3
 LAWS: Mapping[str, Law] = {
     **BEFORE,
     "groupings": groupings,
+    "large biases": large_biases,
     "early queries": early_queries,
     "repetitions": repetitions,
     "gradients": gradients,

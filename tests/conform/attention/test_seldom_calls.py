@@ -5,7 +5,7 @@ import pytest
 
 from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
-from tests.conform.attention.wrong_calls import MADE, early, filled, grouped
+from tests.conform.attention.wrong_calls import MADE, biased, early, filled, grouped
 from tests.conform.right import log_sum_exp, plain
 
 BUGS = [(make, bug, *found) for make, bugs in MADE.items() for bug, found in bugs.items()]
@@ -97,3 +97,8 @@ def test_weights_that_are_off_by_one_factor_show_no_hidden_key():
     """With a score of 1e10 the logarithm of the sum is rounded by 1e3."""
     row = row_of(log_sum_exp, "softmax", "hidden keys")
     assert (row.verdict, "finite" in row.line) == ("holds", False)
+
+
+def test_a_bias_of_minus_infinity_that_gives_no_number_is_told():
+    row = row_of(lambda q, k, v, bias: biased("")(q, k, v, bias) + 0 * bias.sum(), "bias", "large biases")
+    assert (row.verdict, row.line) == ("convention", "minus infinity gives NaN")

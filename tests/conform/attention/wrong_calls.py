@@ -54,7 +54,42 @@ def filled(bug):
     return target
 
 
+def windowed(bug):
+    def target(q, k, v, window):
+        if bug == "windows in blocks of 16" and window > 16:
+            window = -(-window // 16) * 16
+        back = np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2] - np.arange(k.shape[-2])
+        return plain(q, k, v, (back >= 0) & (back < window))
+
+    return target
+
+
+def biased(bug):
+    def target(q, k, v, bias):
+        if bug == "clipped at 50":
+            bias = np.clip(bias, -50, 50)
+        if bug == "clipped from below":
+            bias = np.maximum(bias, -50)
+        if bug == "nothing below -1e3":
+            bias = np.where(bias < -1e3, 0, bias)
+        return added(q, k, v, bias.astype(q.dtype))
+
+    return target
+
+
+def added(q, k, v, bias):
+    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5) + bias
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True) @ v
+
+
 MADE = {
+    windowed: {"windows in blocks of 16": ("sliding-window", "feature")},
+    biased: {
+        "clipped at 50": ("bias", "large biases"),
+        "clipped from below": ("bias", "large biases"),
+        "nothing below -1e3": ("bias", "large biases"),
+    },
     filled: {"-1e4": ("softmax", "hidden keys")},
     early: {
         "reads all before the first key": ("causal", "early queries"),
