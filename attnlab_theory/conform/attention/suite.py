@@ -10,6 +10,7 @@ from attnlab_theory.conform.attention import snippets
 from attnlab_theory.conform.attention.against import Rival
 from attnlab_theory.conform.attention.asking import call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
+from attnlab_theory.conform.attention.beside import second_output
 from attnlab_theory.conform.attention.biases import large_biases
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
@@ -21,7 +22,14 @@ from attnlab_theory.conform.attention.judging import HALVES, Judge, Outcome
 from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
 from attnlab_theory.conform.attention.paths import gradient_mode
 from attnlab_theory.conform.attention.shrinking import smallest
-from attnlab_theory.conform.attention.states import after_refusal, nothing_to_see, repetitions, two_objects
+from attnlab_theory.conform.attention.states import (
+    after_refusal,
+    flag,
+    nothing_to_see,
+    outputs_stay,
+    repetitions,
+    two_objects,
+)
 from attnlab_theory.conform.suite import CALL, HUNG, Row, Suite, row_of
 
 if TYPE_CHECKING:
@@ -35,6 +43,9 @@ LAWS: Mapping[str, Law] = {
     "groupings": groupings,
     "large biases": large_biases,
     "early queries": early_queries,
+    "flag": flag,
+    "second output": second_output,
+    "outputs stay": outputs_stay,
     "repetitions": repetitions,
     "gradients": gradients,
     "gradient mode": gradient_mode,

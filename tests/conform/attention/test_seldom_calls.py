@@ -19,8 +19,7 @@ def row_of(target, kind, name):
 
 @pytest.mark.parametrize(("make", "bug", "kind", "identity"), BUGS)
 def test_a_bug_fails_at_the_identity_that_is_there_for_it(make, bug, kind, identity):
-    rows = AttentionSuite(Direct(make(bug)), kind).rows()
-    assert [row.name for row in rows if row.verdict == "fails"] == [identity]
+    assert row_of(make(bug), kind, identity).verdict == "fails"
 
 
 @pytest.mark.parametrize(("make", "kind"), {(make, kind): 0 for make, _, kind, _ in BUGS})
@@ -102,3 +101,32 @@ def test_weights_that_are_off_by_one_factor_show_no_hidden_key():
 def test_a_bias_of_minus_infinity_that_gives_no_number_is_told():
     row = row_of(lambda q, k, v, bias: biased("")(q, k, v, bias) + 0 * bias.sum(), "bias", "large biases")
     assert (row.verdict, row.line) == ("convention", "minus infinity gives NaN")
+
+
+def test_a_flag_that_is_ignored_in_any_order_is_told():
+    row = row_of(lambda q, k, v, causal=True: early("")(q, k, v), "causal", "flag")
+    assert (row.verdict, "causal=False is not what it says" in row.line) == ("convention", True)
+
+
+def sums(base):
+    def target(q, k, v):
+        scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+        top = scores.max(-1)
+        total = np.exp(scores - top[..., None]).sum(-1)
+        second = {"e": top + np.log(total), "2": (top + np.log(total)) / np.log(2), "mixed": top + np.log2(total)}
+        return plain(q, k, v), second[base].astype(q.dtype)
+
+    return target
+
+
+@pytest.mark.parametrize(
+    ("base", "verdict", "said"),
+    [
+        ("e", "holds", "the logarithm of the sum of exponentials"),
+        ("2", "convention", "the logarithm of the sum of exponentials, in base 2"),
+        ("mixed", "not judged", "[2, 2, 5] is neither weights nor a logarithm of the sum of exponentials"),
+    ],
+)
+def test_what_comes_after_the_output_is_judged_or_said_not_to_be(base, verdict, said):
+    row = row_of(sums(base), "softmax", "second output")
+    assert (row.verdict, row.line) == (verdict, said)

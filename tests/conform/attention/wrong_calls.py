@@ -83,7 +83,37 @@ def added(q, k, v, bias):
     return raised / raised.sum(-1, keepdims=True) @ v
 
 
+def buffered(bug):
+    kept = {}
+
+    def target(q, k, v):
+        out = plain(q, k, v)
+        if bug != "one buffer for all calls":
+            return out
+        buffer = kept.setdefault((out.shape, out.dtype), np.empty_like(out))
+        buffer[...] = out
+        return buffer
+
+    return target
+
+
+def flagged(bug):
+    """Keeps a mask for each length."""
+    kept = {}
+
+    def target(q, k, v, causal=False):
+        sizes = q.shape[-2], k.shape[-2]
+        key = sizes if bug == "a mask for each length" else (sizes, causal)
+        if key not in kept:
+            kept[key] = np.tri(*sizes, sizes[1] - sizes[0], dtype=bool) if causal else np.ones(sizes, bool)
+        return plain(q, k, v, kept[key])
+
+    return target
+
+
 MADE = {
+    buffered: {"one buffer for all calls": ("softmax", "outputs stay")},
+    flagged: {"a mask for each length": ("causal", "flag")},
     windowed: {"windows in blocks of 16": ("sliding-window", "feature")},
     biased: {
         "clipped at 50": ("bias", "large biases"),
