@@ -68,8 +68,9 @@ class Host:
                 if no numbers are expected, and `gradients` if torch need not keep track of them; `tracked` wants
                 those of the arrays. With `cotangent` the last array is one, and the gradients come back in place
                 of the output, end to end. `shared` hands over q in every place, and `times` makes the call again,
-                and compares. `random` names sources of randomness: `frameworks.generators`. `watched` tells as
-                `narrow` which types narrower than float64 take part.
+                and compares. `overwrites` calls with twice the arrays, and looks whether the first output stays.
+                `random` names sources of randomness: `frameworks.generators`. `watched` tells as `narrow` which
+                types narrower than float64 take part.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -113,6 +114,10 @@ class Host:
                     came = called(handed)
                 else:
                     came = frameworks.pulled_back(plan["framework"], called, handed, cotangent, _back)
+                if plan.get("overwrites"):
+                    first = _read(came)[0][0].copy()
+                    called([2 * x if i < places else x for i, x in enumerate(handed)])
+                    told["overwritten"] = not np.array_equal(_read(came)[0][0], first, equal_nan=True)
                 for number in range(1, plan.get("times", 1)):
                     again, first = (_read(each)[0][0] for each in (called(handed), came))
                     if not np.array_equal(again, first, equal_nan=True):

@@ -98,7 +98,7 @@ class Log:
             right = None if self._seen[1] in (0.0, 1.0) else self._spot(self._seen[1], wrong)
             return self._of([wrong.call, *([right.call] if right else [])], wrong, right or self._seen[1])
         for i in own:
-            if self.made[i].back.report.get("differs"):
+            if self.made[i].back.report.get("differs") or self.made[i].back.report.get("overwritten"):
                 return self._of([i])
         return self._unlike(own) or self._odd(line)
 
@@ -245,7 +245,7 @@ def holds_again(log: Log, shown: Shown, calls: Sequence[int], callers: Sequence[
     if shown.written is not None:
         return shown.written in last["changed"]
     if shown.wrong is None:
-        return all(bool(last.get(name)) == bool(first.get(name)) for name in ("trouble", "differs"))
+        return all(bool(last.get(name)) == bool(first.get(name)) for name in ("trouble", "differs", "overwritten"))
 
     def numbers(of: Callable[[int], Back]) -> list[float]:
         both = (shown.wrong, shown.right)

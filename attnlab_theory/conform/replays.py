@@ -82,6 +82,8 @@ def _printed(log: Log, shown: Shown, last: int) -> str:
     if made.back.report.get("differs"):
         one, first = _read(made, "o"), _read(made, f"o{last}[0]")
         return f"print(max(float(abs({one} - {first}).max()) for o in o{last}), 'where 0 is right')"
+    if made.back.report.get("overwritten"):
+        return f"print(float(abs({_read(made, f'o{last}')} - y{last}).max()), 'where 0 is right')"
     trouble = made.back.report["trouble"]
     return f"print(getattr(o{last}, 'shape', type(o{last})))  # {trouble[:80]}"
 
@@ -180,6 +182,10 @@ class _Script:
         self.made.append(
             f"try:\n    {asked}\nexcept Exception as e:\n    print(e)" if refused else f"o{i} = {asked}"
         )
+        if made.back.report.get("overwritten"):
+            copied = "clone" if plan["framework"] == "torch" else "copy"
+            twice = [f"2 * {value}" for value in placed]
+            self.made.append(f"y{i} = {_read(made, f'o{i}')}.{copied}(); {function}({', '.join([*twice, *said])})")
         for place, number in zip(plan.get("keep", ()), made.back.report.get("kept", ()), strict=False):
             self.kept[made.who, number] = f"o{i}" if place == "" else f"o{i}[{place}]"
             if isinstance(place, str) and place:

@@ -61,7 +61,7 @@ def test_several_heads(q, k, v, mask=None):
     return multi_head_attention(q, k, v, mask, scale=usual(q), blind="zeros")
 
 
-@ours("grouped-query", layout="bhtd", include=(*FEW, "masks by head", "elements apart", "empty batch"))
+@ours("grouped-query", layout="bhtd", include=(*FEW, "groupings", "masks by head", "elements apart", "empty batch"))
 @jax.jit
 def test_neighbouring_heads_share_keys_in_a_batch(q, k, v, mask=None):
     heads = functools.partial(grouped_query_attention, scale=usual(q))
@@ -69,7 +69,7 @@ def test_neighbouring_heads_share_keys_in_a_batch(q, k, v, mask=None):
     return jax.vmap(heads, in_axes=(0, 0, 0, 0 if masks else None))(q, k, v, mask)
 
 
-@ours("grouped-query", layout="htd", include=FEW, interleaved=True)
+@ours("grouped-query", layout="htd", include=(*FEW, "groupings"), interleaved=True)
 @jax.jit
 def test_heads_share_keys_in_turn(q, k, v):
     return grouped_query_attention(q, k, v, scale=usual(q), order="strided")
@@ -100,7 +100,7 @@ def test_capped_scores(q, k, v, softcap, mask=None):
     return attention(q, k, v, mask, scale=usual(q), softcap=softcap, blind="zeros")
 
 
-@ours("bias", layout="htd", include=(*FEW, "masks", "masks by head", "pairs"))
+@ours("bias", layout="htd", include=(*FEW, "large biases", "masks", "masks by head", "pairs"))
 @jax.jit
 def test_a_bias(q, k, v, bias, mask=None):
     return multi_head_attention(q, k, v, mask, scale=usual(q), bias=bias, blind="zeros")

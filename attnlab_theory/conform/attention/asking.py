@@ -29,6 +29,10 @@ class Answer(NamedTuple):
     """Whether the output was the first of several."""
     differs: int = 0
     """The first of several calls in a row that gave other bits; 0 if none did."""
+    overwritten: bool = False
+    """Whether another call changed the output of this one."""
+    beside: np.ndarray | None = None
+    """What came after the output, as it came, where it is not the weights."""
 
 
 def ask(
@@ -72,6 +76,8 @@ def ask(
         changed=changed,
         several=report["several"],
         differs=report.get("differs", 0),
+        overwritten=report.get("overwritten", False),
+        beside=others[0] if others and weights is None else None,
     )
 
 

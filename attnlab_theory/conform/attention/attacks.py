@@ -14,6 +14,9 @@ from attnlab_theory.conform.kinds import Kind
 FEW = 3
 """Shapes of each attack where every shape is compiled."""
 
+WIDE_WINDOWS = ((17, 49), (16, 40), (33, 70), (65, 100), (64, 130))
+"""Windows beside the edges of blocks, and tokens."""
+
 
 class Attack(NamedTuple):
     """Cases in which the answer must be the right one."""
@@ -139,7 +142,10 @@ def _wanted(kind: Kind, way: Conventions) -> list[Case]:
         case "window" if "window" in way.names and way.window:
             spans: list[tuple[int, int | None]] = [(w, None) for w in (1, 2, 3, 6)]
             spans += [(3, 0), (0, 2), (1, 4)] if way.uneven else []
-            return [Case(window=w, ahead=ahead, queries=t, keys=s) for w, ahead in spans for t, s in sizes]
+            near = [Case(window=w, ahead=ahead, queries=t, keys=s) for w, ahead in spans for t, s in sizes]
+            # First, for a target that is compiled sees few: a window may be made of blocks.
+            wide = [Case(batch=1, window=w, queries=n, keys=n) for w, n in WIDE_WINDOWS]
+            return [*wide[:1], *near, *wide[1:]]
         case "softcap" if "softcap" in way.names:
             return [Case(softcap=c, queries=t, keys=s) for c in (0.5, 3.0, 50.0) for t, s in sizes]
     return [Case(queries=t, keys=s, seed=seed) for t, s in sizes for seed in (1, 2)]

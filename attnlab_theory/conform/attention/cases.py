@@ -43,6 +43,14 @@ GARBAGE: Mapping[str, str] = {"nan": "np.nan", "infinity": "np.inf", "huge": "{h
 """What is put where no query may look."""
 
 
+BIASES: Mapping[str, str] = {
+    "100": "bias = 100 * bias",
+    "-1e4": "bias = np.where((bias < 0.5) | np.eye({t}, {s}, dtype=bool), bias, -1e4)",
+    "minus infinity": "bias = np.where((bias < 0.5) | np.eye({t}, {s}, dtype=bool), bias - 100, -np.inf)",
+}
+"""What is done to standard normal biases; a row keeps a key."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Case:
     """One call."""
@@ -78,6 +86,8 @@ class Case:
     bias: bool = False
     bias_by_element: bool = False
     """Whether each batch element has a bias of its own."""
+    biases: str = ""
+    """One of `BIASES`."""
     padding: bool = False
     """Whether a mask of keys, [b s], hides the end of each batch element."""
     lengths: bool = False
@@ -141,6 +151,7 @@ def lines(case: Case) -> list[str]:
     if case.bias:
         of = (case.batch,) if case.bias_by_element else ()
         found.append(f"bias = r.standard_normal({(*of, case.heads, t, s)})")
+        found += [BIASES[case.biases].format(**words)] if case.biases else []
     named = "q, k, v, bias" if case.bias else "q, k, v"
     return [*found, f"{named} = (x.astype('{storage(case.kind)}') for x in ({named}))"]
 

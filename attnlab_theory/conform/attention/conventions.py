@@ -157,7 +157,11 @@ class Conventions:
             visible = visible & given.padding[:, None, None]
         if given.lengths is not None:
             visible = visible & (np.arange(case.keys) < given.lengths[:, None, None, None])
-        return Problem(given.q, k, v, self.factor(case), visible, given.bias, cap)
+        bias = given.bias
+        if bias is not None and np.isneginf(bias).any():
+            # What has a bias of minus infinity is hidden.
+            visible, bias = visible & ~np.isneginf(bias), np.where(np.isneginf(bias), 0, bias)
+        return Problem(given.q, k, v, self.factor(case), visible, bias, cap)
 
 
 def within(meaning: str, width: int, queries: int, keys: int, shift: int, ahead: int | None = None) -> np.ndarray:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from attnlab_theory.conform.attention.cases import Case, arrays
+from attnlab_theory.conform.attention.fills import finite_fill
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads
@@ -17,9 +18,6 @@ from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
-
-FILLS = (1e4, 1e10)
-"""Scores by which what is hidden is raised over what is visible."""
 
 LENGTHS = (1, 2, 15, 16, 17, 33, 63, 64, 65, 128, 130)
 """The lengths that a numpy or torch target is given."""
@@ -52,35 +50,6 @@ def visibility(judge: Judge, kind: Kind) -> Said:
 
 def _narrow(judge: Judge, kind: Kind) -> int | None:
     return 3 if kind.wants == "window" and "window" in judge.way.names else None
-
-
-def finite_fill(judge: Judge, kind: Kind) -> Said:
-    """What is hidden has no weight, however much its score is above that of what is visible."""
-    way, size = judge.way, 6
-    case = fitted(Case(batch=1, queries=size, keys=size, window=_narrow(judge, kind)), kind, way)
-    keep = np.arange(size) < 4 if way.mask else None
-    mask = None if keep is None else np.broadcast_to(keep, (size, size))
-    visible = way.visible(case, mask)[0, 0]
-    if visible.all():
-        return NOTHING
-    down = 0.0
-    for fill in FILLS:
-        for scores in (np.linspace(-fill, fill, size), np.where(np.arange(size) < 4, -fill, fill)):
-            seen = probed(judge.caller, way, case, mask, scores)
-            judge.calls += 1
-            if seen.trouble:
-                return Said("fails", f"scores of {fill:g}: {seen.trouble}", counterexample=case)
-            if not np.isfinite(seen.weights).all():
-                return Said("fails", f"with scores of {fill:g} and a hidden key the output is no number")
-            first = seen.weights[0, 0]  # whose values no offset moves
-            saw(judge.caller, first, np.zeros_like(first), ~visible * np.abs(first) / 0.01)
-            leaked = np.where(visible, 0.0, np.abs(seen.weights)).max()
-            if leaked > 0.01:
-                if fill == FILLS[0]:
-                    return Said("fails", f"with scores of {fill:g} a hidden key gets the weight {leaked:.2g}")
-                return Said("convention", f"finite: a score of {fill:g} shows a hidden key, {down:g} does not")
-        down = fill
-    return Said("holds", f"scores down to {-down:g} below a hidden one were tried", 2 * len(FILLS))
 
 
 def blind_rows(judge: Judge, kind: Kind) -> Said:

@@ -9,12 +9,16 @@ from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.paths import outcome
+from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 
 TIMES = 250
 """So often one call is made in a row, as flash-attention's tests do."""
+
+FAR = 1e-3
+"""An output that is off by more is one of other keys."""
 
 
 def repetitions(judge: Judge, kind: Kind) -> Said:
@@ -32,6 +36,46 @@ def repetitions(judge: Judge, kind: Kind) -> Said:
     if answer.differs:
         return Said("fails", f"call {answer.differs} of {TIMES} gives other bits than the first", TIMES)
     return Said("holds", "the same bits each time", TIMES)
+
+
+def outputs_stay(judge: Judge, kind: Kind) -> Said:
+    """A call leaves the output of the call before it alone."""
+    if judge.way.framework == "jax":
+        return NOTHING
+    case = fitted(Case(seed=19), kind, judge.way)
+    answer = judge.ask(case, more={"overwrites": True})
+    if answer.trouble:
+        return Said("fails", answer.trouble, counterexample=case)
+    if answer.overwritten:
+        return Said("fails", "the next call writes into the output of the one before", 2, case)
+    return Said("holds", "after another call", 2)
+
+
+def flag(judge: Judge, kind: Kind) -> Said:
+    """The flag that hides the future may be True and False in any order at one length."""
+    way = judge.way
+    if way.causal != "asked":
+        return NOTHING
+    right: dict[bool, list[bool]] = {False: [], True: []}
+    orders = ((11, (False, True)),) if way.framework == "jax" else ((11, (False, True)), (13, (True, False)))
+    for n, order in orders:
+        for hides in order:
+            case = dataclasses.replace(fitted(Case(queries=n, keys=n, batch=1, seed=n), kind, way), causal=hides)
+            plain, _ = way.plan(case)
+            answer = judge.ask(case, more={"plain": {**plain, way.names["causal"]: hides}})
+            if answer.trouble:
+                return Said("convention", f"{way.names['causal']}={hides} is refused: {answer.trouble}")
+            exact = attend(way.problem(arrays(case), case)).output
+            gap = np.abs(answer.output - exact)
+            right[hides].append(bool((gap < FAR).all()))
+            saw(judge.caller, answer.output, exact, gap / FAR)
+            if hides and not right[True][-1]:
+                why = f"{way.names['causal']}=True at {n} tokens"
+                return Said("fails", f"{why}, {'after it was False, ' * (n == 11)}gives another answer")
+    if any(right[False]) and not all(right[False]):
+        return Said("fails", f"{way.names['causal']}=False after it was True gives another answer than before it")
+    told = "" if all(right[False]) else f"; {way.names['causal']}=False is not what it says in any order"
+    return Said("holds" if not told else "convention", f"True and False in both orders{told}", 2 * len(orders))
 
 
 def after_refusal(judge: Judge, kind: Kind) -> Said:

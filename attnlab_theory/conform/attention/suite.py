@@ -10,15 +10,26 @@ from attnlab_theory.conform.attention import snippets
 from attnlab_theory.conform.attention.against import Rival
 from attnlab_theory.conform.attention.asking import call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
+from attnlab_theory.conform.attention.beside import second_output
+from attnlab_theory.conform.attention.biases import large_biases
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.early import early_queries
 from attnlab_theory.conform.attention.gradients import gradients
+from attnlab_theory.conform.attention.groupings import groupings
 from attnlab_theory.conform.attention.guessing import guessed
 from attnlab_theory.conform.attention.judging import HALVES, Judge, Outcome
 from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
 from attnlab_theory.conform.attention.paths import gradient_mode
 from attnlab_theory.conform.attention.shrinking import smallest
-from attnlab_theory.conform.attention.states import after_refusal, nothing_to_see, repetitions, two_objects
+from attnlab_theory.conform.attention.states import (
+    after_refusal,
+    flag,
+    nothing_to_see,
+    outputs_stay,
+    repetitions,
+    two_objects,
+)
 from attnlab_theory.conform.suite import CALL, HUNG, Row, Suite, row_of
 
 if TYPE_CHECKING:
@@ -29,6 +40,12 @@ MOST_SHRUNK = 3
 
 LAWS: Mapping[str, Law] = {
     **BEFORE,
+    "groupings": groupings,
+    "large biases": large_biases,
+    "early queries": early_queries,
+    "flag": flag,
+    "second output": second_output,
+    "outputs stay": outputs_stay,
     "repetitions": repetitions,
     "gradients": gradients,
     "gradient mode": gradient_mode,

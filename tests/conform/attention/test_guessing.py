@@ -82,7 +82,7 @@ def masked_too_early(q, k, v, softcap=30.0, mask=None):
     ("target", "kind", "identity", "printed"),
     [
         (one_key_more, "causal", "visibility", (0.25, 0.0)),
-        (filled, "softmax", "hidden keys", (1 / 6, 0.0)),
+        (filled, "softmax", "hidden keys", (0.5, 0.0)),
         (masked_too_early, "softcap", "masks", (0.8006821, 1.0)),
     ],
 )

@@ -1,0 +1,61 @@
+"""More queries than keys, where the last query sees the last key: the first queries stand before every key."""
+
+import dataclasses
+
+import numpy as np
+
+from attnlab_theory.conform.attention.asking import call_of
+from attnlab_theory.conform.attention.cases import Case, arrays
+from attnlab_theory.conform.attention.fitting import fitted
+from attnlab_theory.conform.attention.judging import Judge
+from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.recording import saw
+from attnlab_theory.conform.suite import CALL, NOTHING, Said
+
+SIZES = ((5, 3), (19, 17))
+"""Queries and keys. The first two queries see nothing."""
+
+
+def early_queries(judge: Judge, kind: Kind) -> Said:
+    """A query before the first key sees nothing: zeros, the mean, NaN or an error, but no choice among the keys."""
+    way, told = judge.way, ""
+    if not (way.is_causal(fitted(Case(), kind, way)) or way.window) or way.alignment != "end":
+        return NOTHING
+    for queries, keys in SIZES[:1] if way.framework == "jax" else SIZES:
+        window = 3 if kind.wants == "window" and "window" in way.names else None
+        case = fitted(Case(batch=1, queries=queries, keys=keys, window=window, seed=4), kind, way)
+        blind = np.logical_not(way.visible(case, None).any(-1)[0, 0])
+        outcome = judge.judge(case)
+        if outcome.answer.trouble:
+            return Said("convention", f"{queries} queries, {keys} keys: refused: {outcome.answer.trouble}")
+        output, given = outcome.answer.output, arrays(case)
+        # Queries may be counted from the first key on where there are more of them.
+        start = attend(dataclasses.replace(way, alignment="start").problem(given, case)).output
+        if np.allclose(output, start, atol=1e-3):
+            return Said("convention", "query 0 sees key 0: other than where there are more keys", len(SIZES))
+        said = f"{CALL}{call_of(way, case)}"
+        if outcome.fails:
+            return Said("fails", f"{outcome.why}; {said}", counterexample=case, ratio=outcome.ratio)
+        if not blind.any():
+            continue
+        rows = output[:, :, blind]
+        mean = np.broadcast_to(way.problem(given, case).v.mean(-2, keepdims=True), rows.shape)
+        if np.isnan(rows).all():
+            found = "NaN"
+        elif np.allclose(rows, 0.0, atol=1e-3):
+            found = "zeros"
+        elif np.allclose(rows, mean, atol=1e-3):
+            found = "the mean of all values, which come after it"
+        else:
+            saw(judge.caller, rows, np.zeros_like(rows), 1 + np.abs(rows))
+            everything = attend(dataclasses.replace(way, causal="never", window="").problem(given, case)).output
+            reads = np.allclose(rows, everything[:, :, blind], atol=1e-3)
+            why = "reads every key" if reads else f"is {np.round(rows[0, 0, 0], 4).tolist()}, no outcome known"
+            return Said("fails", f"a query before the first key {why}; {said}", counterexample=case)
+        if told and told != found:
+            return Said("fails", f"a query before the first key is {told} in one call, {found} in another")
+        told = found
+    if not told:
+        return Said("holds", "every query sees a key", len(SIZES))
+    return Said("convention", f"a query before the first key gives {told}", len(SIZES))
