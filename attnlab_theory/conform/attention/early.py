@@ -25,7 +25,7 @@ def early_queries(judge: Judge, kind: Kind) -> Said:
     for queries, keys in SIZES[:1] if way.framework == "jax" else SIZES:
         window = 3 if kind.wants == "window" and "window" in way.names else None
         case = fitted(Case(batch=1, queries=queries, keys=keys, window=window, seed=4), kind, way)
-        blind = np.logical_not(way.visible(case, None).any(-1)[0, 0])
+        blind = ~np.asarray(way.visible(case, None)[0, 0]).any(axis=1)
         outcome = judge.judge(case)
         if outcome.answer.trouble:
             return Said("convention", f"{queries} queries, {keys} keys: refused: {outcome.answer.trouble}")
