@@ -70,10 +70,16 @@ class Conventions:
     fixed_softcap: float | None = None
     same_width: bool = False
     """Whether values must be as wide as keys."""
+    multiple: int = 1
+    """Widths are multiples of this; others are refused."""
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The parameters that it has, by their role."""
     always: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Plain arguments of every call."""
+
+    def wide(self, width: int) -> int:
+        """The next width that is taken."""
+        return -(-width // self.multiple) * self.multiple
 
     def factor(self, case: Case) -> float:
         """The scale of the scores."""

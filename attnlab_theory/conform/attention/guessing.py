@@ -16,6 +16,7 @@ from attnlab_theory.conform.attention.padding import padded
 from attnlab_theory.conform.attention.probe import Seen, probed
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.refusals import projects, refuse_unsettled
+from attnlab_theory.conform.attention.widths import MULTIPLES, widened
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import contradicted
@@ -61,6 +62,8 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     profile = Profile(Conventions(**{"always": always, **declared, "names": names}), [], [])
     profile = _laid_out(caller, kind, declared, profile, about)
     refuse_unsettled(caller, kind, profile.way, about)
+    way, lines = widened(caller, kind, profile.way)
+    profile = Profile(way, [*profile.lines, *lines], profile.failures)
     profile = _windowed(caller, kind, declared, _causal(caller, kind, declared, profile))
     profile = _scaled(caller, kind, declared, _masked(caller, kind, declared, profile))
     way, lines = padded(caller, kind, profile.way, profile.failures)
@@ -81,11 +84,15 @@ def _laid_out(
     by_shape: Conventions | None = None
     hung = 0
     for framework in frameworks:
-        for same, (queries, keys) in itertools.product((False, True), TRIALS):
+        for multiple, same, (queries, keys) in itertools.product((1, MULTIPLES[-1]), (False, True), TRIALS):
+            if multiple > 1 and by_shape is not None:
+                break
             for layout in layouts:
                 if hung >= MOST_HUNG:
                     raise ValueError(f"{caller.name}: {hung} trial calls hung. {said[-1]}")
-                trial = dataclasses.replace(way, framework=framework, layout=layout, same_width=same)
+                trial = dataclasses.replace(
+                    way, framework=framework, layout=layout, same_width=same, multiple=multiple
+                )
                 case = fitted(
                     Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
                 )
@@ -116,8 +123,6 @@ def _said_layout(
     kind: Kind, declared: Mapping[str, Any], profile: Profile, way: Conventions, about: Mapping[str, Any]
 ) -> Profile:
     lines = [("framework", way.framework), ("layout", " ".join(way.layout) + _mark(declared, "layout"))]
-    if way.same_width:
-        lines.append(("values", "must be as wide as keys"))
     if kind.grouped:
         order = "h % groups (interleaved)" if way.interleaved else "h // (heads / groups) (neighbours share)"
         lines.append(("head h reads the keys", order))
@@ -278,7 +283,7 @@ def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     if "scale" in declared:
         return Profile(way, [*lines, ("scale", f"{way.scale} (declared)")], profile.failures)
     errors: dict[str, float] = {}
-    for width in (4, 16):
+    for width in (way.wide(4), 4 * way.wide(4)):
         case = fitted(Case(queries=5, keys=5, width=width, seed=1), kind, way)
         answer = ask(caller, way, case)
         if answer.trouble:
