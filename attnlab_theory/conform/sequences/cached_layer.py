@@ -25,7 +25,7 @@ class CachedLayerSuite(CacheSuite):
         """How it is called, its layout and width; whether the whole pass hides the future."""
         self.form = form_of(self.about, self.caller.name)
         self.kind_of_numbers, self.masks = "float32", False
-        self.first_only = False
+        self.first_only = self.steps_only = False
         self._trial()
         if self.framework == "jax":
             self.long = 20
@@ -52,7 +52,7 @@ class CachedLayerSuite(CacheSuite):
     @property
     def calls_whole(self) -> bool:
         """Whether the target itself answers all tokens at once."""
-        return not self.form.method or self.about["parameters"] is not None
+        return not self.form.method or (self.about["parameters"] is not None and not self.steps_only)
 
     def _trial(self) -> None:
         tried: list[str] = []
@@ -87,6 +87,8 @@ class CachedLayerSuite(CacheSuite):
         x = self.draw(2, 6, 0)
         self.chunked = not self.form.flat and not self.run(x, (3,)).trouble
         self.explicit = bool(self.form.names)
+        # A module of torch can always be called, and says then that it has no `forward`.
+        self.steps_only = self.calls_whole and self.whole(x)[1].startswith("NotImplementedError")
         start = self.about.get("methods", {}).get(self.form.start) or ()
         self.capacity = bool(named(start, SIZES))
 
