@@ -50,6 +50,11 @@ class CachedLayerSuite(CacheSuite):
             self.profile.append(("hides the future", f"by {self.form.mask}, which is handed over"))
 
     @property
+    def stepwise(self) -> bool:
+        """Whether it takes one token at a time and nothing else."""
+        return self.form.flat and not self.calls_whole
+
+    @property
     def calls_whole(self) -> bool:
         """Whether the target itself answers all tokens at once."""
         return not self.form.method or (self.about["parameters"] is not None and not self.steps_only)
@@ -87,7 +92,7 @@ class CachedLayerSuite(CacheSuite):
         x = self.draw(2, 6, 0)
         self.chunked = not self.form.flat and not self.run(x, (3,)).trouble
         self.explicit = bool(self.form.names)
-        # A module of torch can always be called, and says then that it has no `forward`.
+        # Every module of torch can be called, and says then if it has no `forward`.
         self.steps_only = self.calls_whole and self.whole(x)[1].startswith("NotImplementedError")
         start = self.about.get("methods", {}).get(self.form.start) or ()
         self.capacity = bool(named(start, SIZES))
@@ -216,7 +221,7 @@ class CachedLayerSuite(CacheSuite):
         """All tokens at once, without a cache; where only steps can be taken, in one step."""
         form = self.form
         if not self.calls_whole:
-            fed = self.run(x, (), number)
+            fed = self.run(x, range(1, x[0].shape[-2]) if form.flat else (), number)
             return (None, fed.trouble) if fed.trouble else (fed.output, "")
         if not form.method:
             fed = self.feed(x, 0, ())
