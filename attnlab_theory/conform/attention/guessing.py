@@ -10,7 +10,16 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Case, arrays
-from attnlab_theory.conform.attention.conventions import AT_REST, MASKS, WINDOWS, Conventions, roles, within
+from attnlab_theory.conform.attention.conventions import (
+    AT_REST,
+    IDLE,
+    MASKS,
+    WINDOWS,
+    Conventions,
+    required,
+    roles,
+    within,
+)
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.padding import padded
 from attnlab_theory.conform.attention.probe import Seen, probed
@@ -55,11 +64,12 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     about = caller.about()
     try:
         names = roles(about["parameters"])
+        musts = required(about["parameters"], names, kind.wants)
     except ValueError as error:
         raise ValueError(f"{caller.name}: {error}") from None
     given = about.get("defaults", {})
     always = {name: x for name, x in AT_REST.items() if name in given and bool(given[name]) != bool(x)}
-    profile = Profile(Conventions(**{"always": always, **declared, "names": names}), [], [])
+    profile = Profile(Conventions(**{"always": always, **declared, "names": names, "musts": musts}), [], [])
     profile = _laid_out(caller, kind, declared, profile, about)
     refuse_unsettled(caller, kind, profile.way, about)
     way, lines = widened(caller, kind, profile.way)
@@ -84,15 +94,21 @@ def _laid_out(
     by_shape: Conventions | None = None
     hung = 0
     for framework in frameworks:
-        for multiple, same, (queries, keys) in itertools.product((1, MULTIPLES[-1]), (False, True), TRIALS):
+        # A mask that must be there hides nothing, whichever of its meanings is right.
+        means = (way.mask,) if way.mask or "mask" not in way.musts else MASKS
+        keys_mean = MASKS[:2] if "padding" in way.musts else (way.padding,)
+        for multiple, same, mask, padding, (queries, keys) in itertools.product(
+            (1, MULTIPLES[-1]), (False, True), means, keys_mean, TRIALS
+        ):
             if multiple > 1 and by_shape is not None:
                 break
             for layout in layouts:
                 if hung >= MOST_HUNG:
                     raise ValueError(f"{caller.name}: {hung} trial calls hung. {said[-1]}")
                 trial = dataclasses.replace(
-                    way, framework=framework, layout=layout, same_width=same, multiple=multiple
+                    way, framework=framework, layout=layout, same_width=same, multiple=multiple, mask=mask
                 )
+                trial = dataclasses.replace(trial, padding=padding)
                 case = fitted(
                     Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
                 )
@@ -130,6 +146,8 @@ def _said_layout(
         lines.append(("arguments by name", ", ".join(used)))
     if way.always:
         lines.append(("dropout", f"off, by {', '.join(f'{name}={x}' for name, x in way.always.items())}"))
+    if idle := [f"{way.names[role]} ({IDLE[role]})" for role in way.names if role in way.musts]:
+        lines.append(("must be given", f"{', '.join(idle)} where nothing is asked"))
     if about.get("mode"):
         lines.append(("mode", about["mode"]))
     return Profile(way, lines, profile.failures)
@@ -198,8 +216,10 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     """What a mask means: each query is shown one key."""
     way, lines = profile.way, list(profile.lines)
     takes_bias = kind.wants == "bias" and "bias" not in way.names
+    idle = way.mask if "mask" in way.musts else ""
+    way = dataclasses.replace(way, mask="")
     if "mask" not in way.names or takes_bias or declared.get("mask") == "none":
-        return Profile(dataclasses.replace(way, mask=""), lines, profile.failures)
+        return Profile(way, lines, profile.failures)
     case = fitted(Case(queries=6, keys=6), kind, way)
     keep = (np.arange(6) <= np.arange(6)[:, None]) & (np.arange(6) % 2 == np.arange(6)[:, None] % 2)
     said, unlike = "", None
@@ -215,7 +235,7 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
         beside = dataclasses.replace(case, causal=False)
         if not all(probed(caller, dataclasses.replace(way, mask=each), beside, keep).trouble for each in MASKS):
             lines.append((f"{way.names['mask']} and {way.names['causal']}", f"refused together: {said}"))
-            return Profile(way, lines, profile.failures)
+            return Profile(dataclasses.replace(way, mask=idle), lines, profile.failures)
     if not way.mask:
         why = said or "weights do not follow it, whether it is read as True keeps, True drops or numbers added"
         line = f"{way.names['mask']}: {why}"
@@ -223,7 +243,7 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
             profile.failures.append(("masks", line))
         else:
             _contradicts(caller, profile, "masks", line, unlike, way.visible(case, keep)[0, 0])
-        return Profile(way, lines, profile.failures)
+        return Profile(dataclasses.replace(way, mask=idle), lines, profile.failures)
     words = {"bool-keep": "True keeps", "bool-drop": "True drops", "additive": "numbers are added"}
     lines.append((way.names["mask"], words[way.mask] + _mark(declared, "mask")))
     by_head = np.broadcast_to(keep, (case.batch, case.heads, 6, 6))

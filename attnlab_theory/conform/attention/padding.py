@@ -31,6 +31,9 @@ def padded(
 
     Returns:
         The way, and lines of the profile.
+
+    Raises:
+        ValueError: if what must be given cannot be understood beside a hidden future.
     """
     lines: list[tuple[str, str]] = []
     if not has_batch(way.layout):
@@ -52,9 +55,13 @@ def padded(
                 break
             said = found
         else:
-            names = {each: x for each, x in way.names.items() if each != role}
-            way = dataclasses.replace(way, names=names)
-            if kind.causal or kind.wants == "window":
+            beside = kind.causal or kind.wants == "window"
+            if role in way.musts and beside:
+                raise ValueError(f"{caller.name} must be given {name}, beside a hidden future: {said}")
+            if role not in way.musts:
+                names = {each: x for each, x in way.names.items() if each != role}
+                way = dataclasses.replace(way, names=names)
+            if beside:
                 lines.append((name, f"not judged beside a hidden future: {said}"))
             else:
                 failures.append(("padding by element", f"{name}: {said}"))
