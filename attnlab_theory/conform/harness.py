@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+SLOW = "took longer than"
+"""What is said of a call that hung."""
+
 METHODS = ("step", "init_cache", "reset")
 """Methods of an object that may be called beside itself."""
 
@@ -115,7 +118,7 @@ class Host:
                 returned, told["kind"], told["several"] = _read(_named_part(came, plan.get("part", ())))
                 told["shape"] = list(returned[0].shape)
         except limits.Slow:
-            told["trouble"] = f"took longer than {plan['seconds']:g} s"
+            told["trouble"] = f"{SLOW} {plan['seconds']:g} s"
         except SystemExit as error:
             told["trouble"] = f"called exit({error.code!r:.20})"
         except BaseException as error:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.callers import Back, Caller
+from attnlab_theory.conform.costly import NOT_CALLED
 
 MOST_BYTES = 1 << 26
 """So much of inputs and outputs is remembered; then nothing more is."""
@@ -52,6 +53,8 @@ class Log:
 
     def __init__(self) -> None:
         self.made: list[Made] = []
+        self.left_out = 0
+        """How many calls were not made, for such as they had hung or ended the process."""
         self.begun = 0
         """Where the calls of the identity begin."""
         self._bytes = 0
@@ -65,6 +68,7 @@ class Log:
 
     def note(self, made: Made) -> None:
         """Remember a call."""
+        self.left_out += made.back.report["trouble"].startswith(NOT_CALLED)
         self._bytes += sum(x.nbytes for x in (*made.arrays, *made.back.arrays))
         if self._bytes <= MOST_BYTES:
             self.made.append(made)

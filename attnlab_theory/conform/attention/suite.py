@@ -1,5 +1,6 @@
 """The suite of attention: functions of queries, keys and values."""
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 
 from attnlab_theory.conform.attention import snippets
 from attnlab_theory.conform.attention.against import Rival
-from attnlab_theory.conform.attention.asking import call_of
+from attnlab_theory.conform.attention.asking import ask, call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
@@ -19,6 +20,8 @@ from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
 from attnlab_theory.conform.attention.paths import gradient_mode
 from attnlab_theory.conform.attention.shrinking import smallest
 from attnlab_theory.conform.attention.states import after_refusal, nothing_to_see, repetitions, two_objects
+from attnlab_theory.conform.costly import NOT_CALLED
+from attnlab_theory.conform.harness import SLOW
 from attnlab_theory.conform.suite import CALL, HUNG, Row, Suite, row_of
 
 if TYPE_CHECKING:
@@ -108,6 +111,8 @@ class AttentionSuite(Suite):
             if outcome.fails and case.kind == "float64" != name and not outcome.answer.trouble:
                 # That float64 is float32 inside is told once, by the identity of that name.
                 outcome = self.judge.judge(case, "float32")
+            if outcome.answer.trouble.startswith(NOT_CALLED):
+                continue
             worst = max(worst, outcome.ratio)
             loose += not outcome.judged
             rules.append(outcome.rule or 0.0)
@@ -163,9 +168,18 @@ class AttentionSuite(Suite):
             found.append(f"prints while it is called: {self.judge.printed!r}")
         return found
 
+    def _ends_again(self, found: Found) -> bool:
+        """Whether a call that hung or ended the process does so in a new one; true of any other counterexample."""
+        trouble = found.outcome.answer.trouble
+        if SLOW not in trouble and "process" not in trouble:
+            return True
+        with contextlib.ExitStack() as block:
+            return bool(ask(self.callers[0].again(block), self.judge.way, found.case).trouble)
+
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
         """A snippet of the counterexample with the fewest numbers."""
         found = [row.counterexample for row in rows if isinstance(row.counterexample, Found)]
+        found = [each for each in found if self._ends_again(each)]
         if not found:
             return []
         least = min(found, key=lambda each: sum(x.size for x in arrays(each.case) if x is not None))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention.layouts import LAYOUTS
+from attnlab_theory.conform.costly import NOT_CALLED
 from attnlab_theory.conform.linear import laws
 from attnlab_theory.conform.linear.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.linear.cases import Case, arrays, lines
@@ -104,7 +105,7 @@ class LinearSuite(Suite):
             for case in _simpler(found.case, self.way):
                 left -= 1
                 outcome = self.judge.judge(case)
-                if outcome.why and bool(outcome.answer.trouble) == raises:
+                if outcome.why and bool(outcome.answer.trouble) == raises and NOT_CALLED not in outcome.why:
                     found, shrunk = Found(case, outcome), True
                     break
         return found
