@@ -10,15 +10,21 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from attnlab_theory.conform.costly import Costly
-from attnlab_theory.conform.harness import SLOW, Host
+from attnlab_theory.conform.harness import SLOW, SLOW_IMPORT, Host
 from attnlab_theory.grader.fences import warning
-from attnlab_theory.grader.reasons import BrokenAnswer, plain
+from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
 from attnlab_theory.grader.submission import Submission
 
 HARNESS = Path(__file__).with_name("harness.py")
 
 COMPILING = 30.0
 """Seconds that a call may take at least where it may have to be compiled."""
+
+LOADING = 60.0
+"""Seconds that the import of a target may take, and the making of its object."""
+
+GRACE = 5.0
+"""Seconds after which an import is ended that hears no alarm."""
 
 PATIENCE = 120.0
 """Seconds of processor time of one child, imports included."""
@@ -179,11 +185,17 @@ class Fenced:
         self._child.__enter__()
         self.missing = warning(self._child.missing)
         asked = {key: value for key, value in self._place._asdict().items() if key != "sees"}
+        asked |= {"seconds": LOADING}
+        # Who hears no alarm is ended from outside, a little later.
+        whole, self._child.wall_limit = self._child.wall_limit, LOADING + GRACE
         try:
             self._about = _message(self._child.call(json.dumps({"load": asked}), parts=3)[0].array)
         except BrokenAnswer as error:
             self._stop()
+            if error.reason is Reason.TIMED_OUT:
+                raise ValueError(f"{self.name} cannot be loaded: {SLOW_IMPORT.format(LOADING)}") from None
             raise ValueError(f"{error} while it was loaded") from None
+        self._child.wall_limit = whole
         if self._about.get("trouble"):
             self._stop()
             raise ValueError(f"{self.name} cannot be loaded: {self._about['trouble']}")

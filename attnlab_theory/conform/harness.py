@@ -20,6 +20,9 @@ import numpy as np
 SLOW = "took longer than"
 """What is said of a call that hung."""
 
+SLOW_IMPORT = f"its import {SLOW} {{:g}} s"
+"""What is said of an import, with the limit in seconds."""
+
 METHODS = ("step", "init_cache", "reset")
 """Methods of an object that may be called beside itself."""
 
@@ -187,10 +190,13 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         report, returned = _hosts[0].call(request["plan"], arrays)
         report["given"] = len(returned)
     else:
+        seconds = request["load"].pop("seconds", 0)
         try:
-            with limits.silenced(io.StringIO()):
+            with limits.silenced(io.StringIO()), limits.in_time(seconds):
                 _hosts.append(Host(load(**request["load"])))
             report = _hosts[0].about()
+        except limits.Slow:
+            report = {"trouble": SLOW_IMPORT.format(seconds)}
         except BaseException as error:
             report = {"trouble": _explained(error)}
     written = np.frombuffer(json.dumps(report).encode(), np.uint8)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from attnlab_theory.conform import replays
 from attnlab_theory.conform.costly import NOT_CALLED
 from attnlab_theory.conform.harness import SLOW
@@ -95,7 +97,8 @@ class Suite(abc.ABC):
         """The largest error per tolerance of all answers that were right."""
         self._hung = 0
         self._shown: dict[str, Shown] = {}
-        self.open()
+        with np.errstate(all="ignore"):
+            self.open()
 
     def recorded(self, caller: "Caller") -> "Caller":
         """A caller whose calls are remembered, for a snippet: of the target first, then of another one."""
@@ -121,7 +124,10 @@ class Suite(abc.ABC):
                 continue
             self.log.begin()
             before = self.log.left_out
-            if (row := self.row(name)) is not None:
+            # A stranger's numbers may be anything.
+            with np.errstate(all="ignore"):
+                row = self.row(name)
+            if row is not None:
                 row = self._as_far_as_called(row, self.log.left_out - before)
                 if row.verdict == "fails" and (shown := self.log.shown(row.line)) is not None:
                     self._shown[name] = shown
