@@ -92,7 +92,7 @@ class Conform:
     export: Literal["npz", "onnx"] | None = None
     """Write our test cases and their right answers to the file or folder TARGET, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None
-    """Print an adapter to fill in, and nothing else."""
+    """Print an adapter to fill in, for what --as names, and nothing else."""
     peers: bool = False
     """Judge other libraries: all, or those that TARGET names."""
     install: bool = False
@@ -108,7 +108,7 @@ class Conform:
         """Judge the target, or print its profile or the adapter."""
         from attnlab_theory import files
         from attnlab_theory.conform.callers import Fenced
-        from attnlab_theory.conform.report import TEMPLATES
+        from attnlab_theory.conform.templates import aimed, template
 
         if self.peers:
             return self._board()
@@ -117,7 +117,7 @@ class Conform:
         if self.template is not None:
             if self.target is not None:
                 raise ValueError("--template stands alone: attnlab conform --template numpy > adapter.py")
-            print(TEMPLATES[self.template], end="")
+            print(template(self.template, self.kind or ""), end="")
             return 0
         if self.export is not None:
             return self._exported()
@@ -132,10 +132,13 @@ class Conform:
             raise ValueError("--against needs --as KIND: what both targets promise")
         begun = time.monotonic()
         with contextlib.ExitStack() as block:
-            caller = block.enter_context(Fenced(self.target, seconds=self.call_seconds))
             other = None
-            if self.against is not None:
-                other = block.enter_context(Fenced(self.against, seconds=self.call_seconds))
+            try:
+                caller = block.enter_context(Fenced(self.target, seconds=self.call_seconds))
+                if self.against is not None:
+                    other = block.enter_context(Fenced(self.against, seconds=self.call_seconds))
+            except ValueError as error:
+                raise ValueError(aimed(str(error), self.kind or "causal")) from None
             return self._judged(caller, declared, begun, other)
 
     def _exported(self) -> int:

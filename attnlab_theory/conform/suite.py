@@ -14,6 +14,7 @@ from attnlab_theory.conform.costly import NOT_CALLED
 from attnlab_theory.conform.harness import SLOW
 from attnlab_theory.conform.kinds import KINDS, Kind
 from attnlab_theory.conform.recording import Log, Recording, Shown, holds_again
+from attnlab_theory.conform.templates import aimed
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Caller, Place
@@ -97,8 +98,11 @@ class Suite(abc.ABC):
         """The largest error per tolerance of all answers that were right."""
         self._hung = 0
         self._shown: dict[str, Shown] = {}
-        with np.errstate(all="ignore"):
-            self.open()
+        try:
+            with np.errstate(all="ignore"):
+                self.open()
+        except ValueError as error:
+            raise ValueError(aimed(str(error), kind, caller.about().get("uses", ()))) from None
 
     def recorded(self, caller: "Caller") -> "Caller":
         """A caller whose calls are remembered, for a snippet: of the target first, then of another one."""
