@@ -82,6 +82,10 @@ class Suite(abc.ABC):
     """All that may be tried, in this order."""
     CONVENTIONS: ClassVar[Collection[str]]
     """What a user may declare."""
+    HAS_CASES: ClassVar[bool] = False
+    """Whether identities are tried on cases, of which there may be fewer."""
+    most_cases: int | None = None
+    """So many cases of each identity at most."""
 
     def __init__(
         self, caller: "Caller", kind: str, declared: Mapping[str, Any] | None = None, accumulate: str | None = None

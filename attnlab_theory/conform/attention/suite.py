@@ -58,6 +58,7 @@ class Found(NamedTuple):
 class AttentionSuite(Suite):
     """A function of queries, keys and values, and what it promises."""
 
+    HAS_CASES = True
     IDENTITIES = tuple(dict.fromkeys((*BEFORE, *ATTACKS, *LAWS, *COMPARED)))
     CONVENTIONS = tuple(Conventions.__dataclass_fields__)
 
@@ -102,6 +103,7 @@ class AttentionSuite(Suite):
     def _attacked(self, name: str) -> Row | None:
         # A type that is refused is told once, by the identity of that name.
         cases = [case for case in cases_of(name, self.kind, self.judge.way) if case.kind not in self._refused]
+        cases = cases[: self.most_cases]
         if not cases:
             return None
         found: list[tuple[Case, Outcome]] = []

@@ -33,6 +33,7 @@ class Found(NamedTuple):
 class LinearSuite(Suite):
     """A function of queries, keys and values, and what a feature map makes of them."""
 
+    HAS_CASES = True
     IDENTITIES = (*ATTACKS, *laws.LAWS)
     CONVENTIONS = tuple(Conventions.__dataclass_fields__)
 
@@ -57,7 +58,7 @@ class LinearSuite(Suite):
         return found
 
     def _attacked(self, name: str) -> Row | None:
-        cases = cases_of(name, self.way)
+        cases = cases_of(name, self.way)[: self.most_cases]
         if not cases:
             return None
         found, worst, loose = [], 0.0, 0
