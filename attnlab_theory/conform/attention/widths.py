@@ -10,7 +10,7 @@ from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
 
 MULTIPLES = (2, 4, 8, 16, 32, 64)
-"""Of which widths may have to be multiples."""
+"""Numbers of which widths may have to be multiples."""
 
 POLITE = ("ValueError", "NotImplementedError", "AssertionError", "RuntimeError")
 """Errors by which a width may be refused. torch raises RuntimeError for that."""
