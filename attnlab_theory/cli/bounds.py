@@ -14,6 +14,7 @@ MOST: Mapping[str, float] = {
     "batch_size": 10**6,
     "batches": 10**6,
     "block_size": 2**16,
+    "cases": 10**6,
     "call_seconds": 100,
     "count": 10**6,
     "dropout": 1,

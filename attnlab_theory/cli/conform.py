@@ -85,6 +85,8 @@ class Conform:
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
     """Seconds that one call may take; at least 30 if it may be compiled."""
+    cases: int | None = None
+    """At most so many cases of each identity, for a first look."""
     json: bool = False
     """Print one JSON value and nothing else."""
     junit: Path | None = None
@@ -92,7 +94,7 @@ class Conform:
     export: Literal["npz", "onnx"] | None = None
     """Write our test cases and their right answers to the file or folder TARGET, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None
-    """Print an adapter to fill in, and nothing else."""
+    """Print an adapter of --as to fill in, nothing else."""
     peers: bool = False
     """Judge other libraries: all, or those that TARGET names."""
     install: bool = False
@@ -108,7 +110,7 @@ class Conform:
         """Judge the target, or print its profile or the adapter."""
         from attnlab_theory import files
         from attnlab_theory.conform.callers import Fenced
-        from attnlab_theory.conform.report import TEMPLATES
+        from attnlab_theory.conform.templates import aimed, template
 
         if self.peers:
             return self._board()
@@ -117,12 +119,14 @@ class Conform:
         if self.template is not None:
             if self.target is not None:
                 raise ValueError("--template stands alone: attnlab conform --template numpy > adapter.py")
-            print(TEMPLATES[self.template], end="")
+            print(template(self.template, self.kind or ""), end="")
             return 0
         if self.export is not None:
             return self._exported()
         if self.target is None:
             raise ValueError("attnlab conform needs a TARGET: FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION")
+        if self.cases is not None:
+            self._refuse_cases()
         if not 0 < self.call_seconds <= 100:
             raise ValueError(f"--call-seconds is between 0 and 100, not {self.call_seconds:g}")
         declared = self._declared()
@@ -132,11 +136,25 @@ class Conform:
             raise ValueError("--against needs --as KIND: what both targets promise")
         begun = time.monotonic()
         with contextlib.ExitStack() as block:
-            caller = block.enter_context(Fenced(self.target, seconds=self.call_seconds))
             other = None
-            if self.against is not None:
-                other = block.enter_context(Fenced(self.against, seconds=self.call_seconds))
+            try:
+                caller = block.enter_context(Fenced(self.target, seconds=self.call_seconds))
+                if self.against is not None:
+                    other = block.enter_context(Fenced(self.against, seconds=self.call_seconds))
+            except ValueError as error:
+                raise ValueError(aimed(str(error), self.kind or "causal")) from None
             return self._judged(caller, declared, begun, other)
+
+    def _refuse_cases(self) -> None:
+        """Refuse --cases where it means nothing."""
+        from attnlab_theory.conform.suite import suite_class
+
+        if self.cases is not None and self.cases < 1:
+            raise ValueError(f"--cases is at least 1, not {self.cases}")
+        if self.kind is None:
+            raise ValueError("--cases needs --as KIND")
+        if not suite_class(self.kind).HAS_CASES:
+            raise ValueError(f"--cases says nothing of --as {self.kind}: it is judged by laws, which have no cases")
 
     def _exported(self) -> int:
         """Write our vectors."""
@@ -210,6 +228,7 @@ class Conform:
         # A recurrence needs its other form before it can be judged at all.
         forms = {"against": other} if other is not None and "against" in judge.CONVENTIONS else {}
         suite = judge(caller, self.kind, declared | forms, self.accumulate)
+        suite.most_cases = self.cases
         if other is not None and not forms:
             suite.against(other)
         if not self.json:

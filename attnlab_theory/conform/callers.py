@@ -9,18 +9,22 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from attnlab_theory.conform.harness import Host
+from attnlab_theory.conform.costly import Costly
+from attnlab_theory.conform.harness import SLOW, SLOW_IMPORT, Host
 from attnlab_theory.grader.fences import warning
-from attnlab_theory.grader.reasons import BrokenAnswer, plain
+from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
 from attnlab_theory.grader.submission import Submission
 
 HARNESS = Path(__file__).with_name("harness.py")
 
-MOST_DEATHS = 4
-"""How often a child is started again. What kills more of them is not asked further."""
-
 COMPILING = 30.0
 """Seconds that a call may take at least where it may have to be compiled."""
+
+LOADING = 60.0
+"""Seconds that the import of a target may take, and the making of its object."""
+
+GRACE = 5.0
+"""Seconds after which an import is ended that hears no alarm."""
 
 PATIENCE = 120.0
 """Seconds of processor time of one child, imports included."""
@@ -136,7 +140,7 @@ class Fenced:
         self.name, self._place, self._seconds = target, place_of(target), seconds
         self._child: Submission | None = None
         self._about: dict[str, Any] = {}
-        self.deaths = 0
+        self._costly = Costly()
         self.missing = ""
         """The fences that this system did not put up, and what the target can do without them."""
 
@@ -157,9 +161,9 @@ class Fenced:
 
     def call(self, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
         """Make one call; what kills the child is a trouble like any other, and the next call gets a new child."""
+        if refusal := self._costly.refusal(plan, arrays):
+            return Back({"trouble": refusal}, [])
         if self._child is None:
-            if self.deaths > MOST_DEATHS:
-                return Back({"trouble": f"not called: {self.deaths} calls before it ended the process"}, [])
             self._start()
         assert self._child is not None
         seconds = self._seconds if plan["framework"] == "numpy" else max(self._seconds, COMPILING)
@@ -169,9 +173,10 @@ class Fenced:
             )
         except BrokenAnswer as error:
             self._stop()
-            self.deaths += 1
+            self._costly.cost(plan, arrays)
             return Back({"trouble": str(error).removeprefix(self.name).lstrip(": ")}, [])
         told = _message(report.array)
+        (self._costly.cost if SLOW in told["trouble"] else self._costly.answered)(plan, arrays)
         return Back(told, [each.array for each in returned][: told["given"]])
 
     def _start(self) -> None:
@@ -180,11 +185,17 @@ class Fenced:
         self._child.__enter__()
         self.missing = warning(self._child.missing)
         asked = {key: value for key, value in self._place._asdict().items() if key != "sees"}
+        asked |= {"seconds": LOADING}
+        # Who hears no alarm is ended from outside, a little later.
+        whole, self._child.wall_limit = self._child.wall_limit, LOADING + GRACE
         try:
             self._about = _message(self._child.call(json.dumps({"load": asked}), parts=3)[0].array)
         except BrokenAnswer as error:
             self._stop()
+            if error.reason is Reason.TIMED_OUT:
+                raise ValueError(f"{self.name} cannot be loaded: {SLOW_IMPORT.format(LOADING)}") from None
             raise ValueError(f"{error} while it was loaded") from None
+        self._child.wall_limit = whole
         if self._about.get("trouble"):
             self._stop()
             raise ValueError(f"{self.name} cannot be loaded: {self._about['trouble']}")

@@ -17,6 +17,12 @@ from typing import Any
 
 import numpy as np
 
+SLOW = "took longer than"
+"""What is said of a call that hung."""
+
+SLOW_IMPORT = f"its import {SLOW} {{:g}} s"
+"""What is said of an import, with the limit in seconds."""
+
 METHODS = ("step", "init_cache", "reset")
 """Methods of an object that may be called beside itself."""
 
@@ -130,7 +136,7 @@ class Host:
                 returned, told["kind"], told["several"] = _read(_named_part(came, plan.get("part", ())))
                 told["shape"] = list(returned[0].shape)
         except limits.Slow:
-            told["trouble"] = f"took longer than {plan['seconds']:g} s"
+            told["trouble"] = f"{SLOW} {plan['seconds']:g} s"
         except SystemExit as error:
             told["trouble"] = f"called exit({error.code!r:.20})"
         except BaseException as error:
@@ -199,10 +205,13 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         report, returned = _hosts[0].call(request["plan"], arrays)
         report["given"] = len(returned)
     else:
+        seconds = request["load"].pop("seconds", 0)
         try:
-            with limits.silenced(io.StringIO()):
+            with limits.silenced(io.StringIO()), limits.in_time(seconds):
                 _hosts.append(Host(load(**request["load"])))
             report = _hosts[0].about()
+        except limits.Slow:
+            report = {"trouble": SLOW_IMPORT.format(seconds)}
         except BaseException as error:
             report = {"trouble": _explained(error)}
     written = np.frombuffer(json.dumps(report).encode(), np.uint8)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.callers import Back, Caller
+from attnlab_theory.conform.costly import NOT_CALLED
 
 MOST_BYTES = 1 << 26
 """So much of inputs and outputs is remembered; then nothing more is."""
@@ -52,6 +53,8 @@ class Log:
 
     def __init__(self) -> None:
         self.made: list[Made] = []
+        self.left_out = 0
+        """How many calls were not made, for such as they had hung or ended the process."""
         self.begun = 0
         """Where the calls of the identity begin."""
         self._bytes = 0
@@ -65,6 +68,7 @@ class Log:
 
     def note(self, made: Made) -> None:
         """Remember a call."""
+        self.left_out += made.back.report["trouble"].startswith(NOT_CALLED)
         self._bytes += sum(x.nbytes for x in (*made.arrays, *made.back.arrays))
         if self._bytes <= MOST_BYTES:
             self.made.append(made)
@@ -110,7 +114,10 @@ class Log:
         written: int | None = None,
     ) -> Shown:
         last = max(calls)
-        tries = [self._needed(each) for each in (calls, range(min(self.begun, *calls, last), last + 1))]
+        # What a target keeps of a call, it may keep for all calls of the same shapes.
+        alike = [j for j in range(min(calls)) if _alike_calls(self.made[j], self.made[min(calls)])][:1]
+        own = range(min(self.begun, *calls, last), last + 1)
+        tries = [self._needed(each) for each in (calls, [*alike, *calls], own)]
         tries.append([*range(last + 1)])
         return Shown([each for i, each in enumerate(tries) if each not in tries[:i]], wrong, right, written)
 
@@ -301,6 +308,19 @@ def contradicted(caller: Caller, line: str, weights: np.ndarray, *visible: np.nd
         caller.log.remember(line)
 
 
+def remembered(caller: Caller, line: str, given: Any, right: Any, ratio: Any) -> None:
+    """Tell a caller that records what a trial call gave wrong, as `saw` does, for an identity that is tried later.
+
+    Args:
+        caller: of the target.
+        line: what will be said of it.
+        given, right, ratio: as `saw` has them.
+    """
+    if isinstance(caller, Recording):
+        saw(caller, given, right, ratio)
+        caller.log.remember(line)
+
+
 def _handed(made: Made) -> set[int]:
     return {*made.plan.get("places", {}).values(), *made.plan.get("kept", {}).values()}
 
@@ -313,6 +333,16 @@ def _same_call(one: Made, other: Made) -> bool:
         and all(one.plan.get(name) == other.plan.get(name) for name in fields)
         and len(one.arrays) == len(other.arrays)
         and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(one.arrays, other.arrays, strict=True))
+    )
+
+
+def _alike_calls(one: Made, other: Made) -> bool:
+    """Whether two calls hand over arrays of the same names and shapes."""
+    fields = ("method", "object", "kind", "names")
+    return (
+        one.who == other.who
+        and all(one.plan.get(name) == other.plan.get(name) for name in fields)
+        and [x.shape for x in one.arrays] == [x.shape for x in other.arrays]
     )
 
 

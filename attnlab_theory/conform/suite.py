@@ -7,15 +7,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from attnlab_theory.conform import replays
+from attnlab_theory.conform.costly import NOT_CALLED
+from attnlab_theory.conform.harness import SLOW
 from attnlab_theory.conform.kinds import KINDS, Kind
 from attnlab_theory.conform.recording import Log, Recording, Shown, holds_again
+from attnlab_theory.conform.templates import aimed
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Caller, Place
 
 HUNG = 3
-"""After so many calls that take too long nothing more is asked."""
+"""After so many calls that take too long an identity asks nothing more."""
+
+UNSURE = (NOT_CALLED, "another answer")
+"""Words of failures that a call which is not made may cause."""
 
 MOST_REPLAYS = 6
 """So often calls are made again at most, to see whether a snippet shows a failure."""
@@ -74,6 +82,10 @@ class Suite(abc.ABC):
     """All that may be tried, in this order."""
     CONVENTIONS: ClassVar[Collection[str]]
     """What a user may declare."""
+    HAS_CASES: ClassVar[bool] = False
+    """Whether identities are tried on cases, of which there may be fewer."""
+    most_cases: int | None = None
+    """So many cases of each identity at most."""
 
     def __init__(
         self, caller: "Caller", kind: str, declared: Mapping[str, Any] | None = None, accumulate: str | None = None
@@ -90,7 +102,11 @@ class Suite(abc.ABC):
         """The largest error per tolerance of all answers that were right."""
         self._hung = 0
         self._shown: dict[str, Shown] = {}
-        self.open()
+        try:
+            with np.errstate(all="ignore"):
+                self.open()
+        except ValueError as error:
+            raise ValueError(aimed(str(error), kind, caller.about().get("uses", ()))) from None
 
     def recorded(self, caller: "Caller") -> "Caller":
         """A caller whose calls are remembered, for a snippet: of the target first, then of another one."""
@@ -114,14 +130,24 @@ class Suite(abc.ABC):
         for name in self.IDENTITIES:
             if names and name not in names:
                 continue
-            if self._hung >= HUNG:
-                yield Row(name=name, verdict="not judged", line=f"{HUNG} calls before it hung", tried=0)
-                continue
             self.log.begin()
-            if (row := self.row(name)) is not None:
+            before = self.log.left_out
+            # A stranger's numbers may be anything.
+            with np.errstate(all="ignore"):
+                row = self.row(name)
+            if row is not None:
+                row = self._as_far_as_called(row, self.log.left_out - before)
                 if row.verdict == "fails" and (shown := self.log.shown(row.line)) is not None:
                     self._shown[name] = shown
                 yield row
+
+    def _as_far_as_called(self, row: Row, left_out: int) -> Row:
+        """A row, which is not judged if what it says may come from calls that were not made."""
+        if not left_out or (row.verdict == "fails" and not any(each in row.line for each in UNSURE)):
+            return row
+        said = "one call of it was" if left_out == 1 else f"{left_out} calls of it were"
+        line = f"{said} not made, for such calls had hung or ended the process"
+        return dataclasses.replace(row, verdict="not judged", line=line, counterexample=None)
 
     def replay(self, places: "Sequence[Place]", rows: Sequence[Row]) -> list[str]:
         """At most 15 lines of Python that make again the calls of some row that fails: of the fewest calls.
@@ -163,7 +189,7 @@ class Suite(abc.ABC):
 
     def note(self, line: str) -> None:
         """Count calls that hung, by the line that tells of them."""
-        self._hung += "took longer than" in line or "not called:" in line
+        self._hung += SLOW in line or NOT_CALLED in line
 
 
 class LawSuite(Suite):

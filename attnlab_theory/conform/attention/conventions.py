@@ -34,6 +34,17 @@ AT_REST: Mapping[str, Any] = {
 }
 """What switches dropout off, by the names of parameters: handed over where the default is another."""
 
+IDLE: Mapping[str, str] = {
+    "mask": "hides nothing",
+    "causal": "False",
+    "scale": "1/sqrt(width)",
+    "grouped": "False",
+    "bias": "zeros",
+    "padding": "hides nothing",
+    "lengths": "all keys",
+}
+"""What is handed over, of what must be, where a call asks nothing of it; by role, in words."""
+
 MASKS = ("bool-keep", "bool-drop", "additive")
 """What a mask means: True keeps, True drops, or numbers that are added."""
 
@@ -76,10 +87,18 @@ class Conventions:
     fixed_softcap: float | None = None
     same_width: bool = False
     """Whether values must be as wide as keys."""
+    multiple: int = 1
+    """Widths are multiples of this; others are refused."""
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The parameters that it has, by their role."""
     always: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Plain arguments of every call."""
+    musts: frozenset[str] = frozenset()
+    """The roles that every call must hand over, if only to say nothing."""
+
+    def wide(self, width: int) -> int:
+        """The next width that is taken."""
+        return -(-width // self.multiple) * self.multiple
 
     def factor(self, case: Case) -> float:
         """The scale of the scores."""
@@ -104,14 +123,19 @@ class Conventions:
         numbers = {"scale": case.scale, "softcap": case.softcap, "window": self.span(case)}
         flags |= {role: x for role, x in numbers.items() if x is not None and role in self.names}
         flags |= {"grouped": True} if "grouped" in self.names and case.groups != case.heads else {}
-        arrays = [self.names["mask"]] if case.mask != "none" else []
-        arrays += [self.names.get("bias", self.names.get("mask", "bias"))] if case.bias else []
-        arrays += [self.names[role] for role in ("padding", "lengths") if getattr(case, role)]
+        idle = {"causal": False, "scale": self.factor(case), "grouped": False}
+        flags |= {role: x for role, x in idle.items() if role in self.musts - flags.keys()}
+        arrays = [self.names["mask"]] if case.mask != "none" or self._adds(case, "mask") else []
+        bias = self.names.get("bias", self.names.get("mask", "bias"))
+        arrays += [bias] if case.bias or self._adds(case, "bias") else []
+        roles = ("padding", "lengths")
+        arrays += [self.names[role] for role in roles if getattr(case, role) or self._adds(case, role)]
         return {**self.always, **{self.names[role]: x for role, x in flags.items()}}, arrays
 
     def handed(self, given: Arrays, case: Case) -> list[np.ndarray]:
         """The arrays as the target takes them."""
         found = [laid_out(x, self.layout) for x in given[:3]]
+        given = self._filled(given, case)
         if given.mask is not None:
             found.append(self.said(given.mask, given.q.dtype))
         if given.bias is not None:
@@ -123,6 +147,23 @@ class Conventions:
             found.append(~given.padding if self.padding == "bool-drop" else given.padding)
         found += [] if given.lengths is None else [given.lengths]
         return [np.ascontiguousarray(x) for x in found]
+
+    def _adds(self, case: Case, role: str) -> bool:
+        """Whether an array is handed over that says nothing."""
+        if role not in self.musts or role not in self.names:
+            return False
+        given = case.mask != "none" if role == "mask" else bool(getattr(case, role))
+        return not given and not (role == "mask" and case.bias and "bias" not in self.names)
+
+    def _filled(self, given: Arrays, case: Case) -> Arrays:
+        """Arrays beside which those stand that must be there: a mask that hides nothing, a bias of zeros."""
+        idle = {
+            "mask": np.ones((case.queries, case.keys), bool),
+            "bias": np.zeros((case.heads, case.queries, case.keys), given.q.dtype),
+            "padding": np.ones((case.batch, case.keys), bool),
+            "lengths": np.full(case.batch, case.keys),
+        }
+        return given._replace(**{role: x for role, x in idle.items() if self._adds(case, role)})
 
     def said(self, mask: np.ndarray, kind: np.dtype) -> np.ndarray:
         """A mask, True keeps, as the target wants it."""
@@ -225,3 +266,25 @@ def roles(parameters: Sequence[Sequence[Any]] | None) -> dict[str, str]:
             "attnlab conform --template numpy"
         )
     return found
+
+
+def required(parameters: Sequence[Sequence[Any]] | None, names: Mapping[str, str], wants: str) -> frozenset[str]:
+    """The roles of the parameters that must be given.
+
+    Args:
+        parameters: as `roles` has them.
+        names: the parameters, by their role.
+        wants: the feature that each call hands over by itself.
+
+    Raises:
+        ValueError: if one must be given that cannot be said to do nothing.
+    """
+    must = {each[0] for each in parameters or () if each[2]}
+    found = frozenset(role for role, name in names.items() if name in must)
+    if unsaid := [role for role in found if role not in IDLE and role != wants]:
+        kinds = {"window": "sliding-window"}
+        raise ValueError(
+            f"it must be given {', '.join(names[role] for role in unsaid)}: judge it "
+            f"--as {kinds.get(unsaid[0], unsaid[0])}, or write an adapter: attnlab conform --template numpy"
+        )
+    return found & IDLE.keys()

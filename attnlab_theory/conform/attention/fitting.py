@@ -28,7 +28,8 @@ def fitted(case: Case, kind: Kind, way: Conventions) -> Case:
         softcap = CAP
     return dataclasses.replace(
         case,
-        value_width=case.width if way.same_width else case.value_width,
+        width=way.wide(case.width),
+        value_width=way.wide(case.width if way.same_width else case.value_width),
         batch=case.batch if has_batch(way.layout) else 1,
         heads=heads,
         groups=groups,

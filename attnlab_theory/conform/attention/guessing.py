@@ -10,13 +10,14 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Case, arrays
-from attnlab_theory.conform.attention.conventions import AT_REST, MASKS, Conventions, roles
+from attnlab_theory.conform.attention.conventions import AT_REST, IDLE, MASKS, Conventions, required, roles
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.padding import padded
 from attnlab_theory.conform.attention.probe import Seen, probed
 from attnlab_theory.conform.attention.profiles import Profile, contradicts
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.refusals import projects, refuse_unsettled
+from attnlab_theory.conform.attention.widths import MULTIPLES, widened
 from attnlab_theory.conform.attention.windows import pairs, windowed
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
@@ -45,6 +46,7 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     about = caller.about()
     try:
         names = roles(about["parameters"])
+        musts = required(about["parameters"], names, kind.wants)
     except ValueError as error:
         raise ValueError(f"{caller.name}: {error}") from None
     given = about.get("defaults", {})
@@ -52,9 +54,11 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     if given.get(names.get("causal", "")) is True:
         # It hides the future unless it is told not to.
         always[names["causal"]] = False
-    profile = Profile(Conventions(**{"always": always, **declared, "names": names}), [], [])
+    profile = Profile(Conventions(**{"always": always, **declared, "names": names, "musts": musts}), [], [])
     profile = _laid_out(caller, kind, declared, profile, about)
     refuse_unsettled(caller, kind, profile.way, about)
+    way, lines = widened(caller, kind, profile.way)
+    profile = Profile(way, [*profile.lines, *lines], profile.failures)
     profile = windowed(caller, kind, _causal(caller, kind, declared, profile))
     profile = _scaled(caller, kind, declared, _masked(caller, kind, declared, profile))
     way, lines = padded(caller, kind, profile.way, profile.failures)
@@ -75,11 +79,21 @@ def _laid_out(
     by_shape: Conventions | None = None
     hung = 0
     for framework in frameworks:
-        for paired, same, (queries, keys) in itertools.product(pairs(kind, way), (False, True), TRIALS):
+        # A mask that must be there hides nothing, whichever of its meanings is right.
+        means = (way.mask,) if way.mask or "mask" not in way.musts else MASKS
+        keys_mean = MASKS[:2] if "padding" in way.musts else (way.padding,)
+        for multiple, paired, same, mask, padding, (queries, keys) in itertools.product(
+            (1, MULTIPLES[-1]), pairs(kind, way), (False, True), means, keys_mean, TRIALS
+        ):
+            if multiple > 1 and by_shape is not None:
+                break
             for layout in layouts:
                 if hung >= MOST_HUNG:
                     raise ValueError(f"{caller.name}: {hung} trial calls hung. {said[-1]}")
-                trial = dataclasses.replace(way, framework=framework, layout=layout, same_width=same, paired=paired)
+                trial = dataclasses.replace(
+                    way, framework=framework, layout=layout, same_width=same, multiple=multiple, mask=mask
+                )
+                trial = dataclasses.replace(trial, padding=padding, paired=paired)
                 case = fitted(
                     Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
                 )
@@ -110,8 +124,6 @@ def _said_layout(
     kind: Kind, declared: Mapping[str, Any], profile: Profile, way: Conventions, about: Mapping[str, Any]
 ) -> Profile:
     lines = [("framework", way.framework), ("layout", " ".join(way.layout) + _mark(declared, "layout"))]
-    if way.same_width:
-        lines.append(("values", "must be as wide as keys"))
     if kind.grouped:
         order = "h % groups (interleaved)" if way.interleaved else "h // (heads / groups) (neighbours share)"
         lines.append(("head h reads the keys", order))
@@ -122,6 +134,8 @@ def _said_layout(
         lines.append(("dropout", f"off, by {', '.join(off)}"))
     if causal in way.always:
         lines.append((str(causal), "True by default, and False where nothing is hidden"))
+    if idle := [f"{way.names[role]} ({IDLE[role]})" for role in way.names if role in way.musts]:
+        lines.append(("must be given", f"{', '.join(idle)} where nothing is asked"))
     if about.get("mode"):
         lines.append(("mode", about["mode"]))
     return Profile(way, lines, profile.failures)
@@ -190,8 +204,10 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     """What a mask means: each query is shown one key."""
     way, lines = profile.way, list(profile.lines)
     takes_bias = kind.wants == "bias" and "bias" not in way.names
+    idle = way.mask if "mask" in way.musts else ""
+    way = dataclasses.replace(way, mask="")
     if "mask" not in way.names or takes_bias or declared.get("mask") == "none":
-        return Profile(dataclasses.replace(way, mask=""), lines, profile.failures)
+        return Profile(way, lines, profile.failures)
     case = fitted(Case(queries=6, keys=6), kind, way)
     keep = (np.arange(6) <= np.arange(6)[:, None]) & (np.arange(6) % 2 == np.arange(6)[:, None] % 2)
     said, unlike = "", None
@@ -207,7 +223,7 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
         beside = dataclasses.replace(case, causal=False)
         if not all(probed(caller, dataclasses.replace(way, mask=each), beside, keep).trouble for each in MASKS):
             lines.append((f"{way.names['mask']} and {way.names['causal']}", f"refused together: {said}"))
-            return Profile(way, lines, profile.failures)
+            return Profile(dataclasses.replace(way, mask=idle), lines, profile.failures)
     if not way.mask:
         why = said or "weights do not follow it, whether it is read as True keeps, True drops or numbers added"
         line = f"{way.names['mask']}: {why}"
@@ -215,7 +231,7 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
             profile.failures.append(("masks", line))
         else:
             contradicts(caller, profile, "masks", line, unlike, way.visible(case, keep)[0, 0])
-        return Profile(way, lines, profile.failures)
+        return Profile(dataclasses.replace(way, mask=idle), lines, profile.failures)
     words = {"bool-keep": "True keeps", "bool-drop": "True drops", "additive": "numbers are added"}
     lines.append((way.names["mask"], words[way.mask] + _mark(declared, "mask")))
     by_head = np.broadcast_to(keep, (case.batch, case.heads, 6, 6))
@@ -232,7 +248,7 @@ def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     if "scale" in declared:
         return Profile(way, [*lines, ("scale", f"{way.scale} (declared)")], profile.failures)
     errors: dict[str, float] = {}
-    for width in (4, 16):
+    for width in (way.wide(4), 4 * way.wide(4)):
         case = fitted(Case(queries=5, keys=5, width=width, seed=1), kind, way)
         answer = ask(caller, way, case)
         if answer.trouble:
@@ -240,7 +256,8 @@ def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
         for scale in scales.NAMES:
             right = attend(dataclasses.replace(way, scale=scale).problem(arrays(case), case)).output
             with np.errstate(invalid="ignore"):
-                error = float(np.nanmax(np.abs(right - answer.output)))
+                gap = np.abs(right - answer.output)
+            error = float(gap[np.isfinite(gap)].max(initial=0.0))
             errors[scale] = max(errors.get(scale, 0.0), error)
     best = min(errors, key=lambda scale: errors[scale])
     if best != "rsqrt" and errors[best] < 1e-4:

@@ -14,6 +14,7 @@ from attnlab_theory.conform.attention.layouts import has_batch
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.recording import remembered
 
 FIELDS = {"padding": {"padding": True}, "lengths": {"lengths": True}}
 
@@ -31,6 +32,9 @@ def padded(
 
     Returns:
         The way, and lines of the profile.
+
+    Raises:
+        ValueError: if what must be given cannot be understood beside a hidden future.
     """
     lines: list[tuple[str, str]] = []
     if not has_batch(way.layout):
@@ -48,7 +52,7 @@ def padded(
         name, said = way.names[role], ""
         for meaning in ("bool-drop", "bool-keep") if role == "padding" else ("",):
             trial = dataclasses.replace(way, padding=meaning or way.padding)
-            found = _follows(caller, kind, trial, more)
+            found = _follows(caller, kind, trial, more, role)
             if not found:
                 way = trial
                 words = {"bool-drop": "True hides", "bool-keep": "True keeps", "": "keys that count"}
@@ -56,16 +60,20 @@ def padded(
                 break
             said = found
         else:
-            names = {each: x for each, x in way.names.items() if each != role}
-            way = dataclasses.replace(way, names=names)
-            if kind.causal or kind.wants == "window":
+            beside = kind.causal or kind.wants == "window"
+            if role in way.musts and beside:
+                raise ValueError(f"{caller.name} must be given {name}, beside a hidden future: {said}")
+            if role not in way.musts:
+                names = {each: x for each, x in way.names.items() if each != role}
+                way = dataclasses.replace(way, names=names)
+            if beside:
                 lines.append((name, f"not judged beside a hidden future: {said}"))
             else:
                 failures.append(("padding by element", f"{name}: {said}"))
     return way, lines
 
 
-def _follows(caller: Caller, kind: Kind, way: Conventions, more: Mapping[str, Any]) -> str:
+def _follows(caller: Caller, kind: Kind, way: Conventions, more: Mapping[str, Any], role: str = "") -> str:
     """Empty if the answer is about right; else what came back."""
     case = fitted(dataclasses.replace(Case(batch=3, queries=8, keys=8), **more), kind, way)
     answer = ask(caller, way, case)
@@ -73,4 +81,9 @@ def _follows(caller: Caller, kind: Kind, way: Conventions, more: Mapping[str, An
         return f"refused: {answer.trouble}"
     right = attend(way.problem(arrays(case), case)).output
     near = np.isclose(answer.output, right, atol=1e-2, equal_nan=True) | np.isnan(right)
-    return "" if near.all() else "weights do not follow it"
+    if near.all():
+        return ""
+    said = "weights do not follow it"
+    gap = np.where(near, 0.0, 1 + np.abs(answer.output - right))
+    remembered(caller, f"{way.names.get(role, '')}: {said}", answer.output, right, gap)
+    return said

@@ -56,18 +56,18 @@ def probed(
     b, h, g, t, s = case.batch, case.heads, case.groups, case.queries, case.keys
     kind = "float32" if case.kind == "bfloat16" else case.kind
     if way.same_width:
-        case = dataclasses.replace(case, width=s + 2)
+        case = dataclasses.replace(case, width=way.wide(s + 2))
     q, k = np.zeros((b, h, t, case.width), kind), np.zeros((b, g, s, case.width), kind)
     if scores is not None:
         # Two factors, for their product may be large.
         root = np.sqrt(np.abs(scores / way.factor(case)))
         q[..., 0] = root.max()
         k[..., 0] = np.sign(scores) * root**2 / root.max()
-    v = np.zeros((b, g, s, s + 2), kind)
+    v = np.zeros((b, g, s, way.wide(s + 2)), kind)
     v[..., :s] = np.eye(s)
     v[..., s:] = 1.0
     v += np.arange(b * g).reshape(b, g, 1, 1)
-    case = _replaced(case, mask is not None, s + 2)
+    case = _replaced(case, mask is not None, v.shape[-1])
     bias = np.zeros((h, t, s), kind) if case.bias else None
     answer = ask(caller, way, case, Arrays(q, k, v, mask, bias))
     if answer.trouble:

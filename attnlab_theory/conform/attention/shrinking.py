@@ -7,7 +7,9 @@ import dataclasses
 from collections.abc import Iterator
 
 from attnlab_theory.conform.attention.cases import Case
+from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.judging import Judge, Outcome
+from attnlab_theory.conform.costly import NOT_CALLED
 
 MOST = 60
 """Calls that one counterexample may cost."""
@@ -27,10 +29,10 @@ def smallest(judge: Judge, case: Case, outcome: Outcome) -> tuple[Case, Outcome]
     shrunk = True
     while shrunk and left > 0:
         shrunk = False
-        for simpler in _simpler(case, same_width=judge.way.same_width):
+        for simpler in _simpler(case, judge.way):
             left -= 1
             found = judge.judge(simpler)
-            if found.fails and bool(found.answer.trouble) == raises:
+            if found.fails and bool(found.answer.trouble) == raises and NOT_CALLED not in found.why:
                 case, outcome, shrunk = simpler, found, True
                 break
             if left <= 0:
@@ -38,7 +40,7 @@ def smallest(judge: Judge, case: Case, outcome: Outcome) -> tuple[Case, Outcome]
     return case, outcome
 
 
-def _simpler(case: Case, *, same_width: bool) -> Iterator[Case]:
+def _simpler(case: Case, way: Conventions) -> Iterator[Case]:
     """Simpler cases, the boldest first."""
     for field in ("by_head", "bias_by_element", "strided", "garbage", "kind", "bias", "padding", "lengths"):
         if getattr(case, field) != getattr(PLAIN, field) and not (field == "garbage" and case.mask == "none"):
@@ -59,8 +61,8 @@ def _simpler(case: Case, *, same_width: bool) -> Iterator[Case]:
             yield dataclasses.replace(case, queries=size, keys=size)
     if case.queries != case.keys and case.keys > case.queries:
         yield dataclasses.replace(case, keys=case.queries)
-    for fields in (("width", "value_width"),) if same_width else (("width",), ("value_width",)):
+    for fields in (("width", "value_width"),) if way.same_width else (("width",), ("value_width",)):
         size = getattr(case, fields[0])
-        for less in dict.fromkeys((1, size // 2)):
+        for less in dict.fromkeys((way.wide(1), way.wide(size // 2))):
             if 0 < less < size:
                 yield dataclasses.replace(case, **dict.fromkeys(fields, less))

@@ -1,5 +1,6 @@
 """The suite of attention: functions of queries, keys and values."""
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 
 from attnlab_theory.conform.attention import snippets
 from attnlab_theory.conform.attention.against import Rival
-from attnlab_theory.conform.attention.asking import call_of
+from attnlab_theory.conform.attention.asking import ask, call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.attention.beside import second_output
 from attnlab_theory.conform.attention.biases import large_biases
@@ -30,6 +31,8 @@ from attnlab_theory.conform.attention.states import (
     repetitions,
     two_objects,
 )
+from attnlab_theory.conform.costly import NOT_CALLED
+from attnlab_theory.conform.harness import SLOW
 from attnlab_theory.conform.suite import CALL, HUNG, Row, Suite, row_of
 
 if TYPE_CHECKING:
@@ -72,6 +75,7 @@ class Found(NamedTuple):
 class AttentionSuite(Suite):
     """A function of queries, keys and values, and what it promises."""
 
+    HAS_CASES = True
     IDENTITIES = tuple(dict.fromkeys((*BEFORE, *ATTACKS, *LAWS, *COMPARED)))
     CONVENTIONS = tuple(Conventions.__dataclass_fields__)
 
@@ -116,12 +120,15 @@ class AttentionSuite(Suite):
     def _attacked(self, name: str) -> Row | None:
         # A type that is refused is told once, by the identity of that name.
         cases = [case for case in cases_of(name, self.kind, self.judge.way) if case.kind not in self._refused]
+        cases = cases[: self.most_cases]
         if not cases:
             return None
         found: list[tuple[Case, Outcome]] = []
         worst, loose, rules = 0.0, 0, [0.0]
         for case in cases:
             outcome = self.judge.judge(case)
+            if outcome.answer.trouble.startswith(NOT_CALLED):
+                continue
             worst = max(worst, outcome.ratio)
             loose += not outcome.judged
             rules.append(outcome.rule or 0.0)
@@ -175,9 +182,18 @@ class AttentionSuite(Suite):
             found.append(f"prints while it is called: {self.judge.printed!r}")
         return found
 
+    def _ends_again(self, found: Found) -> bool:
+        """Whether a call that hung or ended the process does so in a new one; true of any other counterexample."""
+        trouble = found.outcome.answer.trouble
+        if SLOW not in trouble and "process" not in trouble:
+            return True
+        with contextlib.ExitStack() as block:
+            return bool(ask(self.callers[0].again(block), self.judge.way, found.case).trouble)
+
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
         """A snippet of the counterexample with the fewest numbers."""
         found = [row.counterexample for row in rows if isinstance(row.counterexample, Found)]
+        found = [each for each in found if self._ends_again(each)]
         if not found:
             return []
         least = min(found, key=lambda each: sum(x.size for x in arrays(each.case) if x is not None))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention.layouts import LAYOUTS
+from attnlab_theory.conform.costly import NOT_CALLED
 from attnlab_theory.conform.linear import laws
 from attnlab_theory.conform.linear.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.linear.cases import Case, arrays, lines
@@ -32,6 +33,7 @@ class Found(NamedTuple):
 class LinearSuite(Suite):
     """A function of queries, keys and values, and what a feature map makes of them."""
 
+    HAS_CASES = True
     IDENTITIES = (*ATTACKS, *laws.LAWS)
     CONVENTIONS = tuple(Conventions.__dataclass_fields__)
 
@@ -56,7 +58,7 @@ class LinearSuite(Suite):
         return found
 
     def _attacked(self, name: str) -> Row | None:
-        cases = cases_of(name, self.way)
+        cases = cases_of(name, self.way)[: self.most_cases]
         if not cases:
             return None
         found, worst, loose = [], 0.0, 0
@@ -103,7 +105,7 @@ class LinearSuite(Suite):
             for case in _simpler(found.case, self.way):
                 left -= 1
                 outcome = self.judge.judge(case)
-                if outcome.why and bool(outcome.answer.trouble) == raises:
+                if outcome.why and bool(outcome.answer.trouble) == raises and NOT_CALLED not in outcome.why:
                     found, shrunk = Found(case, outcome), True
                     break
         return found

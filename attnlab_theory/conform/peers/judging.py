@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from attnlab_theory.conform.costly import Costly
 from attnlab_theory.conform.peers.catalogue import HERE, Entry, said
 from attnlab_theory.conform.peers.process import Peer, Process
 from attnlab_theory.conform.peers.snippets import automatic, shown, written
@@ -70,7 +71,7 @@ def judged(entry: Entry, python: Path, tell: Callable[[str], None] = lambda line
 
 def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, Any]:
     begun = time.monotonic()
-    process.deaths = 0
+    process.deaths, process.costly = 0, Costly()
     judge = suite_class(kind)
     try:
         suite = judge(Peer(process, entry.kinds[kind], entry.name), kind, entry.declared)

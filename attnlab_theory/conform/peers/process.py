@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.callers import HARNESS, MOST_DEATHS, Back
+from attnlab_theory.conform.callers import HARNESS, Back
+from attnlab_theory.conform.costly import Costly
+from attnlab_theory.conform.harness import SLOW
 from attnlab_theory.conform.peers import far
 
 FAR = Path(__file__).with_name("far.py")
@@ -73,6 +75,7 @@ class Process:
         self._child: subprocess.Popen[bytes] | None = None
         self._loaded: set[str] = set()
         self.deaths = 0
+        self.costly = Costly()
 
     def __enter__(self) -> "Process":
         self._block = contextlib.ExitStack()
@@ -102,17 +105,21 @@ class Process:
 
     def call(self, function: str, plan: dict[str, Any], arrays: Sequence[np.ndarray], seconds: float) -> Back:
         """Make one call; what ends the process is a trouble like any other, and the next call gets a new one."""
-        if self.deaths > MOST_DEATHS:
-            return Back({"trouble": f"not called: {self.deaths} calls before it ended the process"}, [])
+        if refusal := self.costly.refusal(plan, arrays):
+            return Back({"trouble": refusal}, [])
         if function not in self._loaded or self._child is None:
             try:
                 self.load(function)
             except ValueError as error:
                 self.deaths += 1
+                self.costly.cost(plan, arrays)
                 return Back({"trouble": str(error)}, [])
+        before = self.deaths
         report, came = self._ask(
             {"function": function, "plan": plan | {"seconds": seconds}}, arrays, seconds + GRACE
         )
+        costs = self.deaths > before or SLOW in report["trouble"]
+        (self.costly.cost if costs else self.costly.answered)(plan, arrays)
         return Back(report, came)
 
     def _ask(

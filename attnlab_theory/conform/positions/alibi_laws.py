@@ -34,9 +34,14 @@ def _slopes(suite: Biases, numbers: Sequence[int]) -> Said:
             if not (read > 0).all():
                 h = int(np.argmax(read <= 0))
                 said = f"head {h} of {heads} takes off {read[h]:.4g} for each token of distance: nothing is nearer"
-                return Said("fails", said, tried)
+                return Said("fails", said, tried, suite.judge(size, None)[2])
             if len(np.unique(np.round(read, 9))) < heads:
-                return Said("fails", f"two of {heads} heads have the same slope: {_few(read)}", tried)
+                return Said(
+                    "fails",
+                    f"two of {heads} heads have the same slope: {_few(read)}",
+                    tried,
+                    suite.judge(size, None)[2],
+                )
             is_order = np.allclose(np.sort(read), np.sort(published(heads)), rtol=1e-3)
             what = "the published slopes in another order" if is_order else "slopes of its own"
             other = other or f"{heads} heads: {what}, {_few(read)}"

@@ -117,7 +117,7 @@ class PositionSuite(LawSuite):
         """Read the parameters. `names` holds those that have a role.
 
         Raises:
-            ValueError: if one must be given whose name says nothing.
+            ValueError: if one must be given whose name says nothing, or there is none.
         """
         about = self.caller.about()
         self.uses: Sequence[str] = about["uses"]
@@ -128,6 +128,8 @@ class PositionSuite(LawSuite):
         found = about["parameters"]
         self.parameters = None if found is None else [Parameter(*each) for each in found]
         self.names: dict[str, str] = {}
+        if self.parameters == []:
+            raise ValueError(f"{self.caller.name} takes no arguments; {ADAPTER}")
         for each in self.parameters or ():
             role = next((r for r, names in self.ROLES.items() if each.name.lower().strip("_") in names), "")
             role = role or self.unnamed(each)

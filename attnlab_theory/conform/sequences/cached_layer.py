@@ -26,7 +26,7 @@ class CachedLayerSuite(CacheSuite):
         """How it is called, its layout and width; whether the whole pass hides the future."""
         self.form = form_of(self.about, self.caller.name)
         self.kind_of_numbers, self.masks = "float32", False
-        self.first_only = False
+        self.first_only = self.steps_only = False
         self._trial()
         if self.framework == "jax":
             self.long = 20
@@ -51,9 +51,14 @@ class CachedLayerSuite(CacheSuite):
             self.profile.append(("hides the future", f"by {self.form.mask}, which is handed over"))
 
     @property
+    def stepwise(self) -> bool:
+        """Whether it takes one token at a time and nothing else."""
+        return self.form.flat and not self.calls_whole
+
+    @property
     def calls_whole(self) -> bool:
         """Whether the target itself answers all tokens at once."""
-        return not self.form.method or self.about["parameters"] is not None
+        return not self.form.method or (self.about["parameters"] is not None and not self.steps_only)
 
     def _trial(self) -> None:
         tried: list[str] = []
@@ -88,6 +93,8 @@ class CachedLayerSuite(CacheSuite):
         x = self.draw(2, 6, 0)
         self.chunked = not self.form.flat and not self.run(x, (3,)).trouble
         self.explicit = bool(self.form.names)
+        # Every module of torch can be called, and says then if it has no `forward`.
+        self.steps_only = self.calls_whole and self.whole(x)[1].startswith("NotImplementedError")
         start = self.about.get("methods", {}).get(self.form.start) or ()
         self.capacity = bool(named(start, SIZES))
 
@@ -215,7 +222,7 @@ class CachedLayerSuite(CacheSuite):
         """All tokens at once, without a cache; where only steps can be taken, in one step."""
         form = self.form
         if not self.calls_whole:
-            fed = self.run(x, (), number)
+            fed = self.run(x, range(1, x[0].shape[-2]) if form.flat else (), number)
             return (None, fed.trouble) if fed.trouble else (fed.output, "")
         if not form.method:
             fed = self.feed(x, 0, ())

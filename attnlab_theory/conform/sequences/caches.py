@@ -43,6 +43,8 @@ class CacheSuite(SequenceSuite):
     """Whether the size of a new cache can be asked for."""
     chunked = True
     """Whether several tokens can be fed at once."""
+    stepwise = False
+    """Whether it takes one token at a time and nothing else, so that there is no whole."""
     explicit = True
     """Whether a cache is handed over, so that there can be two of them."""
 

@@ -15,8 +15,13 @@ EDGES = (1, 6, 7, 15, 16, 17, 33, 63, 64, 65, 127, 128)
 """Where chunks end in a long sequence."""
 
 
+NO_WHOLE = Said("not judged", "it takes one token at a time only: there is no whole to compare with", 0)
+
+
 def single(suite: CacheSuite) -> Said:
     """Token by token."""
+    if suite.stepwise:
+        return NO_WHOLE
     said = suite.cut(SHORT, range(1, SHORT))
     return said or Said("holds", f"{SHORT} tokens, one after the other", SHORT)
 
@@ -39,6 +44,8 @@ def prefilled(suite: CacheSuite) -> Said:
 
 def lasting(suite: CacheSuite) -> Said:
     """A long sequence: what breaks after six tokens, or at the edge of a block, or when a cache is full."""
+    if suite.stepwise:
+        return NO_WHOLE
     tokens = suite.long
     x = suite.draw(1, tokens, 3)
     right, trouble = suite.whole(x)

@@ -167,6 +167,13 @@ class Recurrent:
         return np.tanh(self.state)
 
 
+class StepsAlone(Recurrent):
+    """Can be called, as every module of torch can, and says then that it has no `forward`."""
+
+    def __call__(self, *inputs):
+        raise NotImplementedError('it is missing the required "forward" function')
+
+
 class Shared(Recurrent):
     """Keeps its state with its class."""
 
@@ -244,6 +251,7 @@ RIGHT = {
     "projected": projected(),
     "Ring": Ring,
     "Recurrent": Recurrent,
+    "steps alone": StepsAlone,
     "onnx": onnx,
     "aligned to the first key": aligned_to_the_first_key,
     "softmax in single precision": softmax_in_single_precision,

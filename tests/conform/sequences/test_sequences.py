@@ -236,6 +236,12 @@ def test_a_mask_that_changes_nothing_is_said_to():
     assert row.line.endswith("; attention_mask changes nothing")
 
 
+def test_steps_alone_have_no_whole_to_be_compared_with():
+    suite = DecodeSuite(Direct(decoding.StepsAlone), "decode")
+    assert verdict(suite, "token by token") == verdict(suite, "many tokens") == "not judged"
+    assert verdict(suite, "elements apart") == "holds"
+
+
 def test_a_cache_with_which_no_step_can_be_taken_fails():
     row = ModelSuite(Direct(modelling.mixes_the_batch_in_a_step), "model").row("token by token")
     assert row is not None

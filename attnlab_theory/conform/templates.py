@@ -1,0 +1,121 @@
+"""Adapters to fill in: for each kind and framework about ten lines."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+ATTENTION: Mapping[str, str] = {
+    "numpy": '''"""An adapter: attnlab conform adapter.py::mine --as causal"""
+
+import numpy as np
+
+from PACKAGE import FUNCTION
+
+
+def mine(q, k, v, mask=None):
+    """q [b h t d], k [b h s d], v [b h s e], mask [t s] or [b h t s], True keeps; gives [b h t e]."""
+    return FUNCTION(q, k, v, mask)
+''',
+    "torch": '''"""An adapter: attnlab conform adapter.py::mine --as causal"""
+
+import torch
+
+from PACKAGE import Module
+
+
+def mine(q, k, v, mask=None):
+    """q [b h t d], k [b h s d], v [b h s e], mask [t s] or [b h t s], True keeps; gives [b h t e]."""
+    module = Module(q.shape[-1]).to(q.dtype).eval()
+    for x in module.parameters():  # Identity projections: units on the diagonal of each matrix, and no bias.
+        d = x.shape[-1]
+        x.data = torch.eye(d).repeat(len(x) // d, 1).to(x) if x.ndim == 2 else torch.zeros_like(x)
+    return module(q, k, v, mask)
+''',
+    "jax": '''"""An adapter: attnlab conform adapter.py::mine --as causal"""
+
+import jax
+
+from PACKAGE import function
+
+
+@jax.jit
+def mine(q, k, v, mask=None):
+    """q [b h t d], k [b h s d], v [b h s e], mask [t s] or [b h t s], True keeps; gives [b h t e]."""
+    return function(q, k, v, mask)
+''',
+}
+"""Adapters of functions of queries, keys and values, by framework."""
+
+
+class Body(NamedTuple):
+    """How an adapter of a kind is called."""
+
+    given: str
+    """Its parameters."""
+    means: str
+    """Their shapes, and what is given back."""
+    module: bool = False
+    """Whether such things are modules, in torch."""
+
+
+BODIES: Mapping[str, Body] = {
+    "mixer": Body("x", "x [b t d]; gives [b t e].", module=True),
+    "decode": Body(
+        "q, k, v, cache=None",
+        "q, k, v [b h t d] of new tokens, the cache before; gives [b h t e], new cache.",
+        True,
+    ),
+    "model": Body("ids", "ids [b t], whole numbers; gives logits [b t vocabulary].", module=True),
+    "rotary": Body("x, positions", "x [b h t d], positions [t], whole numbers; gives x, turned."),
+    "sinusoidal": Body("length, width", "Whole numbers; gives [t d]."),
+    "alibi": Body("heads, length", "Whole numbers; gives [h t s], which is added to the scores."),
+    "linear": Body("q, k, v, causal=False", "q [b h t d], k [b h s d], v [b h s e]; gives [b h t e]."),
+    "recurrent": Body(
+        "q, k, v, state=None", "q, k [b h t d], v [b h t e], the state before; gives [b h t e], state."
+    ),
+    "dropout": Body("q, k, v, p, seed", "q [b h t d], k [b h s d], v [b h s e], the rate p; gives [b h t e]."),
+    "random-features": Body("x, seed", "x [n d] and a whole number; gives the features [n m] of its rows."),
+}
+
+
+def template(framework: str, kind: str = "") -> str:
+    """An adapter to fill in.
+
+    Args:
+        framework: numpy, torch or jax.
+        kind: what it shall promise, a name of `--as`; empty for causal attention.
+    """
+    if kind not in BODIES:
+        return ATTENTION[framework].replace("--as causal", f"--as {kind or 'causal'}")
+    body = BODIES[kind]
+    handed = ", ".join(each.partition("=")[0] for each in body.given.split(", "))
+    module = body.module and framework == "torch"
+    lines = [
+        f'"""An adapter: attnlab conform adapter.py::mine --as {kind}"""',
+        "",
+        {"numpy": "import numpy as np", "torch": "import torch", "jax": "import jax"}[framework],
+        "",
+        f"from PACKAGE import {'Module' if module else 'FUNCTION'}",
+        *(["", "FUNCTION = Module().eval()"] if module else []),
+        "",
+        "",
+        f"def mine({body.given}):",
+        f'    """{body.means}"""',
+        f"    return FUNCTION({handed})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def aimed(advice: str, kind: str, uses: Sequence[str] = ()) -> str:
+    """Advice to print an adapter, with the kind and the framework for which it is asked.
+
+    Args:
+        advice: a line that may name a template.
+        kind: what is promised.
+        uses: the frameworks by which the target is written.
+    """
+    found = re.search(r"--template (numpy|torch|jax)(?! --as)", advice)
+    if found is None:
+        return advice
+    framework = uses[0] if found[1] == "numpy" and uses else found[1]
+    return advice.replace(found[0], f"--template {framework} --as {kind}", 1)

@@ -1,0 +1,43 @@
+"""Widths that a target refuses are a convention, and the suite asks those that it takes."""
+
+import pytest
+
+from attnlab_theory.conform.attention.suite import AttentionSuite
+from attnlab_theory.conform.callers import Direct
+from tests.conform.right import plain
+
+
+def of(multiple, target=plain, error=ValueError):
+    def attention(q, k, v, mask=None):
+        if q.shape[-1] % multiple or v.shape[-1] % multiple:
+            raise error(f"widths must be multiples of {multiple}")
+        return target(q, k, v, mask)
+
+    return attention
+
+
+def steep(q, k, v, mask=None):
+    return plain(q * q.dtype.type(1.01), k, v, mask)
+
+
+def judged(target):
+    suite = AttentionSuite(Direct(target), "softmax")
+    return dict(suite.profile), [row.name for row in suite.rows() if row.verdict == "fails"]
+
+
+@pytest.mark.parametrize("multiple", [8, 16, 64])
+def test_widths_that_are_refused_are_a_convention(multiple):
+    profile, failed = judged(of(multiple))
+    assert profile["widths"].startswith(f"multiples of {multiple}; others refused: ValueError")
+    assert failed == []
+
+
+def test_a_wrong_scale_is_found_at_the_widths_that_are_taken():
+    _, failed = judged(of(8, steep))
+    assert {"plain", "odd widths"} <= set(failed)
+
+
+def test_an_error_of_another_type_at_an_odd_width_fails():
+    profile, failed = judged(of(2, error=IndexError))
+    assert "widths" not in profile
+    assert failed
