@@ -44,7 +44,7 @@ class Verdict(NamedTuple):
     """The distance there."""
     place: tuple[int, ...] = ()
     ratios: Any = 0.0
-    """Of each entry."""
+    """How wrong each entry is."""
 
     @property
     def fails(self) -> bool:
