@@ -17,6 +17,13 @@ numbers: random features and dropout. Both make their calls by `asking`.
 
 `sequences` judges layers, caches and models. They have no reference, and are compared with themselves.
 
+Without a kind, `advice` names the one that explains a target's answers. What holds for all suites lies beside them:
+`precision` and `watching` tell float64 that is float32 inside, and `costly` leaves out calls that hang or end the
+process. `recording` remembers calls, and `replays` writes those that show a failure as a snippet.
+
+`vectors` asks ONNX's vectors, and exports ours. `peers` judges other libraries. `templates` are adapters to fill
+in.
+
 `callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
 hands over arrays of the target's own framework (`frameworks`), and says in one line whatever goes wrong. It can
 tell which types take part in a call (`watching`). By that, or by answers, `precision` knows that float64 is float32
