@@ -13,7 +13,7 @@ from attnlab_theory import files, inputs
 from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.labs.folders import RUN
-from attnlab_theory.labs.terms import TERMS
+from attnlab_theory.labs.terms import of_records
 from attnlab_theory.report.formulas import plain
 from attnlab_theory.report.record import read_findings
 from attnlab_theory.report.table import Tally, interval_text, measured_text, tallies
@@ -93,7 +93,7 @@ def _terms(records: Iterable[str], tables: Iterable[str]) -> Iterator[str]:
     rows = dict.fromkeys(
         (term, meaning)
         for name in records
-        for term, meaning in TERMS.get(name, {}).items()
+        for term, meaning in of_records().get(name, {}).items()
         if any(re.search(rf"(?<![\w-]){re.escape(each)}(?![\w])", said) for each in term.split(", "))
     )
     if rows:

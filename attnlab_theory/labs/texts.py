@@ -17,7 +17,7 @@ class Texts:
     train: Path | None = None
     """Sentences to learn."""
     validation: Path | None = None
-    """Sentences that say when a model of captions stops."""
+    """Sentences that say when to stop, in some labs."""
     test: Path | None = None
     """Sentences to test with at the end."""
     unit: Unit = "words"

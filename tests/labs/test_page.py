@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.labs import page
-from attnlab_theory.labs.terms import TERMS
+from attnlab_theory.labs.terms import of_records
 
 ROOT = Path(__file__).parents[2]
 APART = ("heads", "heads/all_reviews", "reviews/sst2_search")
@@ -45,7 +45,9 @@ def test_a_long_table_is_its_least_median_and_greatest():
     )
 
 
-@pytest.mark.parametrize(("lab", "term", "meaning"), [(lab, *each) for lab in TERMS for each in TERMS[lab].items()])
+@pytest.mark.parametrize(
+    ("lab", "term", "meaning"), [(lab, *each) for lab, terms in of_records().items() for each in terms.items()]
+)
 def test_every_word_that_is_explained_is_on_a_page(lab, term, meaning):
     pages = [path.read_text("utf-8") for path in (ROOT / "figures").rglob(page.NAME)]
     assert any(f"| {term} | {meaning} |" in text for text in pages), lab

@@ -141,6 +141,7 @@ def test_a_cache_in_float32_is_within_the_tolerance_over_20_draws():
     assert suite.largest < 0.5
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("made", [True, False], ids=["a parameter", "made in the call"])
 def test_a_module_of_torch_with_numbers_in_float32_is_told_and_does_not_fail(made):
     torch = pytest.importorskip("torch")
