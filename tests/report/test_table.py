@@ -11,7 +11,16 @@ from rich.table import Table
 
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.claims.claim import RivalFinding
-from attnlab_theory.report.table import claim_text, interval_text, notes, show, style_of, tallies, verdict_table
+from attnlab_theory.report.table import (
+    claim_text,
+    interval_text,
+    measured_text,
+    notes,
+    show,
+    style_of,
+    tallies,
+    verdict_table,
+)
 from attnlab_theory.stats import Interval, VarianceCheck, VarianceState
 
 FINDING = Finding(
@@ -198,3 +207,18 @@ def test_a_claim_without_a_rival_and_a_rival_that_cannot_be_are_told():
     alone, beyond = notes(Findings([finding(), finding(claim="far", rival=impossible), foil]))
     assert alone.startswith("No rival named: leak. ")
     assert beyond.endswith("alone excludes the rival of: far.")
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        (Interval(0.7745, 1.0), "0.7745 … 1"),
+        (Interval(0.0, 0.07719), "0 … 0.07719"),
+        (Interval(-1.0, -0.2), "-1 … -0.2"),
+        (Interval(0.4, 0.6), "0.50 ± 0.10"),
+        (Interval(0.0, 0.0), "0"),
+        (Interval(1.0, 1.0), "1"),
+    ],
+)
+def test_an_interval_that_may_have_been_cut_is_printed_by_its_ends(interval, text):
+    assert measured_text(interval) == text

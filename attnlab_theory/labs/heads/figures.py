@@ -48,7 +48,7 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
     matters = _shown(findings, "the-noisy-length-matters")
     normal = findings.of("scores-are-normal")
     title = (
-        f"A noisy key length explains a tenth of the scores' variance in {matters} heads;\n"
+        f"A noisy key length explains at least a tenth of the scores' variance in {matters} heads;\n"
         f"normal scores: {_supported(normal)} supported, {_refuted(normal)} refuted, the rest undecided"
     )
     shown = [
