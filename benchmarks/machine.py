@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 import time
 from collections.abc import Callable
 from importlib import metadata
@@ -26,12 +27,34 @@ def lacks_avx512() -> bool:
     return bool(flags) and "avx512f" not in flags[0].split()
 
 
+def commit() -> str | None:
+    """The commit that is measured, with a + if a source file differs from it. None outside a git checkout."""
+    root = Path(__file__).parent
+
+    def said(*words: str) -> str:
+        return subprocess.run(("git", *words), cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+
+    try:
+        changed = said("status", "--porcelain", "--untracked-files=no", "--", "../*.py")
+        return said("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
 INTEL = " on Intel with AVX-512"
 ZEN_4 = " on AMD Zen 4"
 WITHOUT_AVX512 = " without AVX-512"
 KINDS = (INTEL, ZEN_4, "", WITHOUT_AVX512)
 """What stands after the name of a benchmark: the kind of processor that it ran on. Nothing is there for AMD's Zen 5
 and for any other processor with AVX-512."""
+
+FAMILIES = {
+    WITHOUT_AVX512: "without AVX-512",
+    INTEL: "Intel, AVX-512",
+    ZEN_4: "AMD Zen 4",
+    "": "AMD Zen 5, others with AVX-512",
+}
+"""The heading of each kind's column in a table, the most common kind first."""
 
 
 def kind() -> str:

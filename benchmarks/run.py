@@ -136,7 +136,8 @@ def run(options: Options, known: Sequence[Benchmark]) -> int:
 def _here() -> dict:
     """This machine, as it is told beside every result."""
     products = machine.matrix_products()
-    return {"processor": machine.processor(), "matrix_products": products, "versions": machine.versions()}
+    who = {"processor": machine.processor(), "commit": machine.commit()}
+    return who | {"matrix_products": products, "versions": machine.versions()}
 
 
 def _measured(benchmark: Benchmark, quick: bool, here: dict) -> dict:
@@ -146,7 +147,7 @@ def _measured(benchmark: Benchmark, quick: bool, here: dict) -> dict:
 
 def _write(results: dict[str, dict], out: Path) -> None:
     files.write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
-    files.write_text(out / "RESULTS.md", table.markdown(results))
+    files.write_text(out / "RESULTS.md", table.page(results))
 
 
 def _title(name: str, options: Options) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import re
 import signal
 import subprocess
 import types
@@ -14,6 +15,7 @@ from benchmarks import children, machine, memory, ratios, run, table
 from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
 
 ONES = np.ones(1000)
+HERE = {"processor": "p", "commit": "abcdef0", "matrix_products": {"numpy": 1.0}, "versions": {}}
 LACKS_AVX512, KIND = machine.lacks_avx512, machine.kind
 
 
@@ -218,6 +220,55 @@ def test_every_kind_of_processor_has_results_of_its_own(tmp_path, monkeypatch):
         run.run(run.Options(only=("toy",), isa=isa, out=tmp_path), [TOY, OTHER])
     results = json.loads((tmp_path / "results.json").read_text())
     assert list(results) == ["toy on AMD Zen 4", "toy", "toy without AVX-512", "toy --isa avx2", "other"]
+
+
+def results_of_two_families(tmp_path, monkeypatch) -> dict:
+    """A toy on two families of processors, and another benchmark on one."""
+    monkeypatch.setattr(machine, "commit", lambda: "abcdef0")
+    run.run(run.Options(out=tmp_path), [TOY, OTHER])
+    monkeypatch.setattr(machine, "kind", lambda: machine.WITHOUT_AVX512)
+    monkeypatch.setattr(machine, "commit", lambda: None)
+    run.run(run.Options(only=("toy",), out=tmp_path), [TOY, OTHER])
+    return json.loads((tmp_path / "results.json").read_text())
+
+
+def test_families_of_processors_stand_side_by_side_with_their_commits(tmp_path, monkeypatch):
+    results = results_of_two_families(tmp_path, monkeypatch)
+    written = (tmp_path / "RESULTS.md").read_text()
+    assert written == table.page(results)
+    assert written.endswith(table.markdown(results))
+    first, _ = written.split("\n### toy\n", 1)
+    head, _, commits, *races = [line for line in first.splitlines() if line.startswith("|")]
+    assert head == "| what | size | peer | without AVX-512 | AMD Zen 5, others with AVX-512 |"
+    assert commits == "| **`toy`**, commit |  |  | unknown | abcdef0 |"
+    # The toy's races have one name and one size: their order tells them apart.
+    assert len(races) == len(results["toy"]["rows"])
+    assert "other" not in first.split(commits)[1]
+    for line in races:
+        what, _, _, without, others = (cell.strip() for cell in line.strip("|").split("|"))
+        assert what == "sum"
+        assert without != "–" != others
+
+
+def test_the_number_of_devices_is_no_other_race(tmp_path):
+    def entry(*sizes):
+        rows = [memory_row("m", size, ours=1.0, peer=2.0, peer_name="p") for size in sizes]
+        return {"quick": False, "machine": HERE, "rows": [run.as_json(row, 1.0) for row in rows]}
+
+    both = {"toy": entry("8, heads over 2 devices"), "toy without AVX-512": entry("8")}
+    assert "| m | 8 | p | 2 | 2 |" in table.page(both)
+    with_both = {"toy": entry("8", "8, heads over 2 devices"), "toy without AVX-512": entry("8")}
+    assert "| m | 8, heads over 2 devices | p | – | 2 |" in table.page(with_both)
+
+
+def test_a_commit_is_told_and_nothing_outside_a_checkout(monkeypatch):
+    assert re.fullmatch(r"[0-9a-f]{7,}\+?", machine.commit() or "0000000")
+    monkeypatch.setattr(machine.subprocess, "run", failing)
+    assert machine.commit() is None
+
+
+def failing(*_, **__):
+    raise FileNotFoundError("git")
 
 
 @pytest.mark.parametrize(
