@@ -29,27 +29,15 @@ PREMISES = (
         None,
         "Keys vary more along their own type's mean\n(colour: extra variance; no verdict)",
     ),
-    (
-        "variance explained along own mean",
-        None,
-        "Share of the variance along the own type's mean\n(no verdict)",
-    ),
+    ("variance explained along own mean", None, "Share of variance along the type's mean\n(no verdict)"),
     ("distance from normal", "scores-are-normal", f"Scores are at most {NORMAL:g} from normal\n(colour: distance)"),
-    (
-        "gamble index",
-        None,
-        "How much heads gamble (colour: index from 0 to 1;\nhatched: too few pairs of nearly equal keys)",
-    ),
+    ("gamble index", None, "How much heads gamble, from 0 to 1\n(hatched: too few pairs of similar keys)"),
     (
         "weights explained by theory",
         "theory-beats-the-mean-weight",
         "Theory predicts weights better than their mean\n(colour: share explained)",
     ),
-    (
-        "scores that move together",
-        "keys-move-alone",
-        "Keys of one sentence vary independently\n(colour: covariance of their scores)",
-    ),
+    ("scores that move together", "keys-move-alone", "Keys of a sentence are independent\n(colour: covariance)"),
 )
 """Panels: what is shown, the claim whose verdicts stand in the cells, and the title."""
 
