@@ -10,23 +10,23 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "One query averages orthonormal keys to any accuracy: its error falls as e$^{−β}$", columns=2
+        "The stronger a query is, the better it averages the wanted values: the error falls as e$^{−β}$", columns=2
     )
     error = findings.of("average-error")
     for series, n in enumerate(style.series_of(error, "n")):
         chosen = error.of("average-error", n=n, size=2)
-        style.draw_predicted(left, chosen, "beta", series=series, label=f"$n = {n}$, $|S| = 2$")
+        style.draw_predicted(left, chosen, "beta", series=series, label=f"{n} keys")
         style.draw_measured(left, chosen, "beta", series=series)
     unscaled = findings.of("mean-of-two-keys-averages-two")
-    style.draw_measured(left, unscaled, "beta", series=4, label=r"unscaled mean, $\beta = 1/2$")
+    style.draw_measured(left, unscaled, "beta", series=4, label="the mean of two keys as the query")
     for series, size in enumerate(style.series_of(error, "size")):
         chosen = error.of("average-error", n=16, size=size)
-        style.draw_predicted(right, chosen, "beta", series=series, label=f"$n = 16$, $|S| = {size}$")
+        style.draw_predicted(right, chosen, "beta", series=series, label=f"{size} wanted keys")
         style.draw_measured(right, chosen, "beta", series=series)
     for ax in (left, right):
-        ax.set(
-            yscale="log", xlabel=r"strength of the query, $\beta$", ylabel="error / distance to the other values"
-        )
+        ax.set(yscale="log", xlabel=r"strength of the query, $\beta$", ylabel="error / distance of the two means")
+    left.set_title("Two keys are wanted")
+    right.set_title("Some of 16 keys are wanted")
     left.legend()
     right.legend()
     style.legend(figure)

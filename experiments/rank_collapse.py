@@ -10,7 +10,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (pure, skip, cubes) = style.panels(
-        "Every layer of pure self-attention cubes small distances between tokens; a skip connection keeps them",
+        "A layer of pure self-attention shrinks a small distance $D$ of two tokens to $D^3/4$ or less; "
+        "with a skip connection they stay apart",
         columns=3,
     )
     pairs = findings.of("two-tokens-collapse", skip=False, strength=1.0)
@@ -21,8 +22,13 @@ def draw_figure(findings: Findings):
     crowd = findings.of("a-crowd-collapses-no-slower-than-two", trial=0, scores="identity", t=16)
     style.draw_measured(pure, crowd, "layers", series=3, label="16 random tokens, $D = 2$")
     foil = findings.of("every-layer-takes-the-same-share")
-    style.draw_refuted(pure, foil, "layers", label="every layer takes the same share, $D = 2$")
-    pure.set(yscale="log", xlabel="layers", ylabel="largest distance of two tokens", title="Tokens become alike")
+    style.draw_refuted(pure, foil, "layers", label="every layer shrinks $D = 2$ by the same factor")
+    pure.set(
+        yscale="log",
+        xlabel="layers",
+        ylabel="largest distance of two tokens",
+        title="Without a skip connection tokens become alike",
+    )
     pure.set(ylim=(1e-13, None))
     pure.legend(loc="lower left", fontsize=8)
     chosen = findings.of("two-tokens-collapse", skip=True)
@@ -35,20 +41,22 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="layers",
         ylabel="distance of two tokens",
-        title="A skip connection keeps tokens apart, $D = 1$",
+        title="With a skip connection they stay apart, $D = 1$",
         xticks=range(1, 5),
     )
     skip.legend(loc="lower left")
     cubic = findings.of("a-layer-cubes-what-tokens-differ-by", t=16, trial=0)
-    style.draw_predicted(cubes, cubic.of(cubic[0].claim, scores="identity"), "diameter", label="at most")
+    style.draw_predicted(
+        cubes, cubic.of(cubic[0].claim, scores="identity"), "diameter", label="bound of the theorem"
+    )
     for series, (scores, label) in enumerate((("identity", "$A = V = I$"), ("general", "random $A$ and $V$"))):
         style.draw_measured(cubes, cubic.of(cubic[0].claim, scores=scores), "diameter", series=series, label=label)
     cubes.set(
         xscale="log",
         yscale="log",
         xlabel="diameter of 16 tokens, $D$",
-        ylabel="distance from the law, relative",
-        title=r"A layer leaves $R A \Sigma_R V^\top$ of differences",
+        ylabel="relative error of this formula",
+        title=r"A layer turns small differences $R$ into $R A \Sigma_R V^\top$",
     )
     cubes.set_xticks(ticks := [0.05, 0.1, 0.2], [f"{x:g}" for x in ticks])
     cubes.minorticks_off()

@@ -17,17 +17,23 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Random features: subtracting a query's largest log feature, or one number for all keys, changes no weight;"
-        "\nan added eps does, and so does subtracting each key's own largest log feature",
+        "Subtracting one maximum for each query, or one for all keys, changes no weight of random features;"
+        "\nsubtracting each key's own maximum changes weights, and so does adding an eps",
         columns=2,
         size=(13.0, 5.4),
     )
     labels = []
+    subtracted = {
+        "largest of each query": "the query's maximum",
+        "largest of all keys": "the maximum of all keys",
+        "largest of each query and of all keys": "both of these",
+        "largest of each key": "each key's own maximum",
+    }
     for name in CHANGES:
         for f in findings.of(name):
             setting = f.setting
-            eps = f"\nand an eps of {setting['eps']:g}" if setting["eps"] else ""
-            label = setting["subtracted"].replace(" and of", ",\nof") + eps
+            eps = f",\nand {setting['eps']:g} is added" if setting["eps"] else ""
+            label = subtracted[setting["subtracted"]] + eps
             if label not in labels:
                 labels.append(label)
             series = int(setting["norm"] > 1)
@@ -43,13 +49,15 @@ def draw_figure(findings: Findings):
                 label=rf"$\|q\| = \|k\| = {setting['norm']:g}$" if name == CHANGES[1] else None,
             )
     axes[0].set_yticks(range(len(labels)), labels)
-    axes[0].set(xscale="log", xlabel="largest change of a weight", ylim=(len(labels) - 0.5, -0.5))
-    axes[0].set(xlim=(1e-5, 1), title="How much weights change (arrow: only by rounding)")
+    axes[0].set(
+        xscale="log", xlabel="largest change of a weight (arrow: rounding only)", ylim=(len(labels) - 0.5, -0.5)
+    )
+    axes[0].set(xlim=(1e-5, 1), title="Change of weights by what is subtracted")
     axes[0].legend(loc="upper right")
     cases = []
     for f in (f for name in CAUSAL for f in findings.of(name)):
         over = {"positions so far": "keys so far", "all positions": "all keys"}[f.setting["maximum"]]
-        cases.append((f"{over},\neps = {f.setting['eps']:g}", f))
+        cases.append((f"{over},\n{f.setting['t']} tokens,\neps = {f.setting['eps']:g}", f))
     for i, (_, f) in enumerate(cases):
         still = f.measured.overlaps(f.predicted)
         axes[1].errorbar(
@@ -62,9 +70,11 @@ def draw_figure(findings: Findings):
             markerfacecolor="white",
         )
     axes[1].set_xticks(range(len(cases)), [label for label, _ in cases], fontsize=8.5)
-    axes[1].set(yscale="log", xlim=(-0.5, len(cases) - 0.5), title="A maximum over all keys leaks with an eps")
-    axes[1].set_xlabel("the maximum is taken over")
-    axes[1].set_ylabel("largest movement of an earlier output")
+    axes[1].set(
+        yscale="log", xlim=(-0.5, len(cases) - 0.5), title="With an eps, a maximum over all keys leaks the future"
+    )
+    axes[1].set_xlabel("the maximum is taken over (arrow: rounding only)")
+    axes[1].set_ylabel("largest change of an earlier output")
     return figure
 
 

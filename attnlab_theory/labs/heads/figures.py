@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.heads.claims import JUDGED_FEATURES, JUDGED_KEYS, NORMAL, SPARED, TOLERATED
+from attnlab_theory.labs.heads.claims import EXPLAINED, JUDGED_FEATURES, JUDGED_KEYS, NORMAL, SPARED, TOLERATED
 from attnlab_theory.labs.heads.families import SHARE
 from attnlab_theory.labs.heads.grids import Panel, panels, shape_of
 from attnlab_theory.labs.heads.habits import QUANTITIES
@@ -18,26 +18,26 @@ KNOWN = 0.1
 """A panel is drawn if at least this share of the heads has a number."""
 
 PREMISES = (
-    ("slope of the variance", None, "slope of the variance (no verdict)"),
+    ("slope of the variance", None, "Variance rises with the squared mean score\n(colour: slope; no verdict)"),
     (
         "variance explained by the stretch",
         "the-noisy-length-matters",
-        "a noisy length matters; shade: what it explains",
+        f"A noisy length explains {EXPLAINED:.0%} of the variance\n(colour: what it explains)",
     ),
     (
         "variance along own mean beyond that along others'",
         None,
-        "extra variance along a type's mean (no verdict)",
+        "Keys vary more along their own type's mean\n(colour: extra variance; no verdict)",
     ),
-    ("variance explained along own mean", None, "variance along a type's mean, shared or not"),
-    ("distance from normal", "scores-are-normal", f"scores are normal, to {NORMAL:g}; shade: distance"),
-    ("gamble index", None, "gamble index; hatched: too few near-tied pairs"),
+    ("variance explained along own mean", None, "Share of variance along the type's mean\n(no verdict)"),
+    ("distance from normal", "scores-are-normal", f"Scores are at most {NORMAL:g} from normal\n(colour: distance)"),
+    ("gamble index", None, "How much heads gamble, from 0 to 1\n(hatched: too few pairs of similar keys)"),
     (
         "weights explained by theory",
         "theory-beats-the-mean-weight",
-        "theory beats the mean weight; shade: explained",
+        "Theory predicts weights better than their mean\n(colour: share explained)",
     ),
-    ("scores that move together", "keys-move-alone", "keys vary independently; shade: what they share"),
+    ("scores that move together", "keys-move-alone", "Keys of a sentence are independent\n(colour: covariance)"),
 )
 """Panels: what is shown, the claim whose verdicts stand in the cells, and the title."""
 
