@@ -15,8 +15,14 @@ from attnlab_theory.conform.peers.cells import (
     reds,
 )
 
-TOLD = ("blind rows", "hidden keys", "hidden NaN", "float64", "float16", "bfloat16", "empty batch")
-"""Identities that may be conventions, in the order of the page's table."""
+ALIGNMENT = "more keys than queries"
+"""The line of a profile that says where queries stand."""
+
+TOLD = (
+    *(ALIGNMENT, "early queries", "blind rows", "hidden keys", "hidden NaN"),
+    *("float64", "float16", "bfloat16", "old cache", "empty batch"),
+)
+"""What may be a convention, in the order of the page's table."""
 
 
 def _cells(result: Result, found: Sequence[Result]) -> list[tuple[str, Cell]]:
@@ -34,7 +40,7 @@ def page(found: Sequence[Result]) -> str:
     """
     failures = reds(found)
     shown = columns(found)
-    seconds = sum(result.told["seconds"] for result in found)
+    seconds = sum(result.told["core_seconds"] for result in found)
     failing = {red.result.entry.name for red in failures}
     parts = [
         f"<!-- Written by {COMMAND} from the JSON files of this folder. Changes are lost. -->",
@@ -87,7 +93,7 @@ def page(found: Sequence[Result]) -> str:
         _table(("entry point", *TOLD), (_told(result) for result in found)),
         "## Versions",
         _table(
-            ("entry point", "file", "Python", "numpy", "kinds", "calls", "largest error", "seconds"),
+            ("entry point", "file", "Python", "numpy", "kinds", "calls", "largest error", "core seconds"),
             (
                 (
                     result.entry.name,
@@ -97,7 +103,7 @@ def page(found: Sequence[Result]) -> str:
                     str(len(result.told["kinds"])),
                     str(sum(each.get("calls", 0) for each in result.told["kinds"].values())),
                     f"{_largest(result):.2g}",
-                    f"{result.told['seconds']:.0f}",
+                    f"{result.told['core_seconds']:.0f}",
                 )
                 for result in found
             ),
@@ -136,11 +142,21 @@ def _told(result: Result) -> tuple[str, ...]:
     found = [result.entry.called]
     for name in TOLD:
         lines: dict[str, list[str]] = {}
-        for kind in result.told["kinds"]:
-            if (line := conventions(result, kind).get(name)) is not None:
-                lines.setdefault(_short(line.replace("refused: ", "refused. ").partition(". ")[0]), []).append(kind)
+        for kind, judged in result.told["kinds"].items():
+            line = judged["profile"].get(name) if name == ALIGNMENT else conventions(result, kind).get(name)
+            if line is not None:
+                lines.setdefault(_short(_words(name, line)), []).append(kind)
         found.append("; ".join(f"{line} ({', '.join(k)})" if len(lines) > 1 else line for line, k in lines.items()))
     return tuple(found)
+
+
+def _words(name: str, line: str) -> str:
+    """What of a convention is worth a cell: the choice, without numbers that each kind has for itself."""
+    if name == "hidden keys":
+        return "; ".join(each.replace("finite: ", "") for each in line.split("; ") if "finite: " in each)
+    if line.startswith(("refused: ", "computed in float32: ")):
+        return line.partition(": ")[0]
+    return line.partition(". ")[0]
 
 
 def _short(line: str, most: int = 110) -> str:

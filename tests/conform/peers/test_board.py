@@ -11,8 +11,10 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.conform.peers import cells, environments, page, run, snippets
-from attnlab_theory.conform.peers.catalogue import ENTRIES, HERE, Entry, entries_of
+from attnlab_theory.conform.peers.catalogue import ENTRIES, entries_of
+from attnlab_theory.conform.peers.entry import HERE, Entry
 from attnlab_theory.conform.peers.judging import fingerprint
+from attnlab_theory.conform.peers.judging import judged as judged_now
 from attnlab_theory.conform.peers.process import Process
 
 ROOT = Path(__file__).parents[3]
@@ -207,6 +209,25 @@ def test_paths_through_one_object_must_agree():
         cells.reds([zeros, nan])
 
 
+@pytest.mark.parametrize(("verdict", "text"), [("holds", "agree"), ("fails", "FAILS")])
+def test_two_paths_that_get_the_same_calls_stand_in_the_column_of_paths_alone(verdict, text):
+    one = Entry(name="l.one", called="one", library="l", environment="e", kinds={"model": "f"})
+    row = {"name": "against", "verdict": verdict, "line": "33 tokens", "tolerances": 9.0}
+    row |= {"snippet": {"lines": ["assert False"], "shows": True, "output": "AssertionError"}}
+    result = cells.Result(one, {"kinds": {"model": {"identities": [row]}}, "paths": {}, "seconds": 1})
+    assert cells.cell_of(result, "model").word == "holds"
+    assert cells.agreement(cells.paths_of(result, [result])) == text
+    assert [red.kind for red in cells.reds([result])] == ["paths"] * (verdict == "fails")
+
+
+def test_a_kind_is_compared_with_another_function_of_the_adapter(folder):
+    asked = entry(folder, "right", against={"softmax": "wrong"})
+    told = judged_now(asked, folder / "own" / "bin" / "python")["kinds"]["softmax"]
+    assert told["profile"]["against"] == "wrong"
+    (row,) = (row for row in told["identities"] if row["name"] == "against")
+    assert (row["verdict"], "there, " in row["line"]) == ("fails", True)
+
+
 def test_paths_that_differ_as_documented_are_a_convention():
     def result(line, **more):
         told = {"identities": [{"name": "blind rows", "verdict": "convention", "line": line, "tolerances": None}]}
@@ -293,6 +314,7 @@ def test_the_catalogue_names_what_is_there():
             assert {key.partition("/")[0] for key in table} <= {*each.kinds, "*", "paths"}
         assert {*each.notes} <= {*cells.COLUMNS}
         assert each.same_as in ("", *(other.name for other in ENTRIES))
+        assert {*each.against} <= {*each.kinds}
     named = {file for each in ENTRIES for file in each.snippets.values()}
     assert named == {path.name for path in (HERE / "snippets").glob("*.py")}
 
