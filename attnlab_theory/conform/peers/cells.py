@@ -138,7 +138,8 @@ def paths_of(result: Result, found: Sequence[Result]) -> Cell:
             if name in one and name in another and one[name] != another[name]:
                 snippet = result.told["paths"].get(name, {})
                 line = f"{one[name]}, and {another[name]} by the path of {other.entry.called}"
-                rows.append({"name": name, "verdict": "fails", "line": line, "snippet": snippet})
+                told = {"name": name, "verdict": "fails", "line": line, "tolerances": None, "snippet": snippet}
+                rows.append(told)
                 break
         if any(row["name"] in AGREE for row in rows):
             break

@@ -1,6 +1,7 @@
 """The board as a page, made of the JSON files and of what the catalogue knows of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from attnlab_theory.conform.peers.cells import (
     COMMAND,
@@ -64,7 +65,8 @@ def page(found: Sequence[Result]) -> str:
         ),
         "–: not judged. Most of these have no argument of their own for that; some have one, and were not tried. "
         "no mask: it was called without a mask, so nobody asked what becomes of a row without visible keys. "
-        "as documented: something fails, and the library says so; the section of that name has the place. "
+        "as documented: something fails, and the library says or shows that it means to; the section of that name "
+        "has the place. "
         "paths: two ways through one object. *: there is a note below.",
         _table(
             ("note on", "as", "says"),
@@ -77,15 +79,7 @@ def page(found: Sequence[Result]) -> str:
         "the right answer is 0.",
         *_failures(failures),
         "## What fails as documented",
-        _table(
-            ("entry point", "as", "identity", "found", "documented"),
-            (
-                (result.entry.called, kind, row["name"], _short(row["line"]), place)
-                for result in found
-                for kind, cell in _cells(result, found)
-                for row, place in cell.documented
-            ),
-        ),
+        _table(("entry point", "as", "identities", "found", "documented"), _documented(found)),
         "## Conventions",
         "A convention is a choice, and no failure. A blind row is a query that sees no key. Its convention fails "
         "in two cases: it reads keys that are hidden from it, or two ways through one object choose differently. "
@@ -136,6 +130,19 @@ def _failures(failures: Sequence[Red]) -> Iterable[str]:
         )
         yield f"```python\n{lines}\n```"
         yield f"`{group[0].row['snippet']['output']}`"
+
+
+def _documented(found: Sequence[Result]) -> Iterable[Sequence[str]]:
+    """A line for each place that documents something, with what is furthest off."""
+    for result in found:
+        by_place: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+        for kind, cell in _cells(result, found):
+            for row, place in cell.documented:
+                by_place.setdefault(place, []).append((kind, row))
+        for place, rows in by_place.items():
+            kinds, names = (dict.fromkeys(each) for each in ((k for k, _ in rows), (r["name"] for _, r in rows)))
+            worst = max((row for _, row in rows), key=lambda row: row["tolerances"] or 0)
+            yield (result.entry.called, ", ".join(kinds), ", ".join(names), _short(worst["line"]), place)
 
 
 def _told(result: Result) -> tuple[str, ...]:

@@ -150,6 +150,39 @@ def test_what_a_library_documents_is_a_convention(judged):
     assert "its manual" in page.page(found)
 
 
+def told_as(one, rows, **profile):
+    """A result with some rows as softmax and multi-head."""
+    told = {"identities": [{"tolerances": None, "line": "", **row} for row in rows], "profile": profile}
+    more = {"version": "1", "library": "l", "python": "3", "numpy": "2", "core_seconds": 1, "paths": {}}
+    return cells.Result(one, {"kinds": {kind: told for kind in one.kinds}, **more})
+
+
+def test_what_one_place_documents_stands_in_one_line_with_what_is_furthest_off(folder):
+    kinds = {"softmax": "right", "multi-head": "right"}
+    one = entry(folder, "right", kinds=kinds, documented={"*/masks": "its manual", "*/padding": "its manual"})
+    rows = [
+        {"name": "masks", "verdict": "fails", "line": "2 off", "tolerances": 2.0},
+        {"name": "padding", "verdict": "fails", "line": "9 off", "tolerances": 9.0},
+    ]
+    written = page.page([told_as(one, rows)])
+    assert "| own right | softmax, multi-head | masks, padding | 9 off | its manual |" in written
+
+
+def test_conventions_are_told_without_the_numbers_of_each_kind(folder):
+    rows = [
+        {"name": "float64", "verdict": "convention", "line": "computed in float32: 2e+06 tolerances"},
+        {
+            "name": "hidden keys",
+            "verdict": "convention",
+            "line": "float32: all; float16: finite: a score shows",
+        },
+        {"name": "empty batch", "verdict": "convention", "line": "refused: ValueError: no"},
+    ]
+    result = told_as(entry(folder, "right"), rows, **{page.ALIGNMENT: "end: last"})
+    told = "| own right | end: last |  |  | float16: a score shows |  | computed in float32 |  |  |  | refused |"
+    assert told in page.page([result])
+
+
 def test_what_is_written_is_not_judged_again_until_the_adapter_changes(judged, folder, tmp_path):
     both, out, _ = judged
     lines = []

@@ -18,6 +18,11 @@ def _alibi(name: str, words: str, **more: Any) -> Entry:
     )
 
 
+CLAMPED = {
+    "decode/full cache": "jax.lax.dynamic_update_slice, which writes the cache: 'If the update slice is too large "
+    "to fit in the array, the start index will be adjusted to make it fit'"
+}
+
 ENTRIES: tuple[Entry, ...] = (
     Entry(
         name="flax.nnx-decoding",
@@ -27,10 +32,7 @@ ENTRIES: tuple[Entry, ...] = (
         kinds={"decode": "NnxSteps"},
         declared={"framework": "jax", "width": 8},
         file="flax_decoding.py",
-        documented={
-            "decode/full cache": "jax.lax.dynamic_update_slice, which writes the cache: 'If the update slice is "
-            "too large to fit in the array, the start index will be adjusted to make it fit'"
-        },
+        documented=CLAMPED,
     ),
     Entry(
         name="flax.nnx-decoding-causal",
@@ -46,6 +48,50 @@ ENTRIES: tuple[Entry, ...] = (
             "decode/*": "All of these are one fault. Leave is_causal away in decoding: a step with a cache is "
             "always causal."
         },
+    ),
+    Entry(
+        name="flax.linen-decoding",
+        called="flax.linen.MultiHeadDotProductAttention, decoding",
+        library="flax",
+        environment="jax",
+        kinds={"decode": "LinenSteps"},
+        declared={"framework": "jax", "width": 8},
+        file="flax_decoding.py",
+        documented=CLAMPED,
+    ),
+    Entry(
+        name="transformers.rotary",
+        called="transformers, Llama's apply_rotary_pos_emb",
+        library="transformers",
+        environment="torch",
+        kinds={"rotary": "llama"},
+        declared={"framework": "torch"},
+        file="transformers_rotary.py",
+    ),
+    Entry(
+        name="torchtune.rotary",
+        called="torchtune.modules.RotaryPositionalEmbeddings",
+        library="torchtune",
+        environment="litgpt",
+        kinds={"rotary": "rotate"},
+        declared={"framework": "torch"},
+    ),
+    Entry(
+        name="litgpt.rotary",
+        called="litgpt.model.apply_rope, build_rope_cache",
+        library="litgpt",
+        environment="litgpt",
+        kinds={"rotary": "rotate"},
+        declared={"framework": "torch"},
+    ),
+    Entry(
+        name="torch.dropout",
+        called="torch.nn.functional.scaled_dot_product_attention, dropout_p",
+        library="torch",
+        environment="torch",
+        kinds={"dropout": "sdpa"},
+        declared=TORCH,
+        file="torch_dropout.py",
     ),
     Entry(
         name="rotary-embedding-torch.rotate",
@@ -116,7 +162,8 @@ ENTRIES: tuple[Entry, ...] = (
         "Falcon's build_alibi_tensor, float32",
         documented={
             "alibi/*": "the source rounds on purpose: `slopes[..., None].bfloat16() * arange_tensor` "
-            "(modeling_falcon.py). Others reproduce it, for the weights want it (TensorRT-Model-Connect #667)"
+            "(modeling_falcon.py). Others reproduce it, so that the same weights give the same text "
+            "(TensorRT-Model-Connect #667)"
         },
     ),
     _alibi("mpt", "build_mpt_alibi_tensor"),
