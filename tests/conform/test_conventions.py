@@ -184,6 +184,40 @@ def mean_of_everything(q, k, v, mask=None):
     return blind("mean")(q, k, v, seen if mask is None else seen & mask)
 
 
+def filled(fill, causal=False):
+    """Hidden scores are a number, which may be infinite in float16."""
+
+    def target(q, k, v, mask=None):
+        seen = np.ones((q.shape[-2], k.shape[-2]), bool)
+        seen = np.tri(*seen.shape, seen.shape[1] - seen.shape[0], dtype=bool) if causal else seen
+        seen = seen if mask is None else seen & mask
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+            scores = np.where(seen, scores, np.asarray(fill[q.dtype.name], q.dtype))
+            raised = np.exp(scores - scores.max(-1, keepdims=True))
+            return raised / raised.sum(-1, keepdims=True) @ v
+
+    return target
+
+
+LOW = {"float32": -1e30, "float64": -1e30, "float16": -1e30}
+LOW_IN_HALF = {"float32": -np.inf, "float64": -np.inf, "float16": -6e4}
+
+
+def test_a_row_that_sees_nothing_is_told_where_half_precision_answers_otherwise():
+    row = row_of(filled(LOW), "softmax", "blind rows")
+    assert (row.verdict, row.line) == ("convention", "the mean of what is hidden; in float16 NaN")
+    row = row_of(filled(LOW_IN_HALF), "softmax", "blind rows")
+    assert (row.verdict, row.line) == ("convention", "NaN; in float16 the mean of what is hidden")
+    row = row_of(blind("mean"), "softmax", "blind rows")
+    assert (row.verdict, row.line) == ("convention", "the mean of what is hidden")
+
+
+def test_a_causal_row_that_reads_the_future_in_half_precision_alone_fails():
+    row = row_of(filled(LOW_IN_HALF, causal=True), "causal", "blind rows")
+    assert (row.verdict, row.line.startswith("in float16 a row whose own keys are all masked")) == ("fails", True)
+
+
 def test_a_causal_row_that_is_masked_and_reads_the_future_fails():
     row = row_of(mean_of_everything, "causal", "blind rows")
     assert (row.verdict, "it reads what comes after it" in row.line) == ("fails", True)

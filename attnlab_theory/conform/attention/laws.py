@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from attnlab_theory.conform.attention.blind import blind_rows, narrow
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.fills import finite_fill
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads
 from attnlab_theory.conform.attention.probe import probed
-from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
@@ -30,7 +30,7 @@ def visibility(judge: Judge, kind: Kind) -> Said:
     """With q = k = 0 every query shares its weight among what it may see, at lengths across the edges of blocks."""
     lengths = COMPILED if judge.way.framework == "jax" else LENGTHS
     for n in lengths:
-        case = fitted(Case(batch=1, queries=n, keys=n, window=_narrow(judge, kind)), kind, judge.way)
+        case = fitted(Case(batch=1, queries=n, keys=n, window=narrow(judge.way, kind)), kind, judge.way)
         seen = probed(judge.caller, judge.way, case)
         judge.calls += 1
         right = judge.way.visible(case, None)
@@ -46,56 +46,6 @@ def visibility(judge: Judge, kind: Kind) -> Said:
             said = f"{n} tokens: query {t} gives key {s} the weight {got:.3g}, and its share is {share:.3g}"
             return Said("fails", said, counterexample=case)
     return Said("holds", f"lengths {', '.join(map(str, lengths))}", len(lengths))
-
-
-def _narrow(judge: Judge, kind: Kind) -> int | None:
-    return 3 if kind.wants == "window" and "window" in judge.way.names else None
-
-
-def blind_rows(judge: Judge, kind: Kind) -> Said:
-    """A row that sees nothing: zeros, the mean, NaN, an error, or the softmax of what is hidden."""
-    way = judge.way
-    if not way.mask:
-        return NOTHING
-    square = Case(batch=1, queries=6, keys=6, window=_narrow(judge, kind), seed=3)
-    names = set()
-    for values in ("zeros", "plain"):
-        case = fitted(dataclasses.replace(square, mask="blind", values=values), kind, way)
-        given = arrays(case)
-        answer = judge.ask(case, given)
-        if answer.trouble:
-            return Said("convention", f"refused: {answer.trouble}")
-        row, hidden = answer.output[0, :, 3], dataclasses.replace(case, mask="none")
-        everything = attend(dataclasses.replace(way, causal="never").problem(given, hidden)).output[0, :, 3]
-        allowed = attend(way.problem(given._replace(mask=None), hidden)).output[0, :, 3]
-        v = way.problem(given, case).v[0]
-        past = way.visible(hidden, None)[0, 0, 3]
-        outcomes = {
-            "zeros": np.zeros_like(row),
-            "the mean of what the mask alone hides": v[:, past].mean(1),
-            "the mean of all values": v.mean(1),
-            "the softmax of what the mask alone hides": allowed,
-            "the softmax of everything": everything,
-        }
-        if np.isnan(row).all():
-            names.add("NaN")
-            continue
-        fits = {name for name, right in outcomes.items() if np.allclose(row, right, atol=1e-3)}
-        if not fits:
-            return Said(
-                "fails", f"a row that sees nothing is {np.round(row[0], 4).tolist()}, which is no outcome known"
-            )
-        # With equal scores a mean and a softmax are one; the other case parts them.
-        names = fits if not names else names & fits
-    if not names:
-        return Said("fails", "a row that sees nothing is another thing for other scores")
-    name = next(each for each in ("NaN", *outcomes) if each in names)
-    hides = not way.visible(dataclasses.replace(case, mask="none"), None).all()
-    if hides and name in ("the mean of all values", "the softmax of everything"):
-        return Said("fails", f"a row whose own keys are all masked is {name}: it reads what comes after it")
-    return Said(
-        "convention", name.replace(" of what the mask alone hides", " of what is hidden") if not hides else name
-    )
 
 
 def hidden_nan(judge: Judge, kind: Kind) -> Said:

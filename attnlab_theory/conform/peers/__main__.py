@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from attnlab_theory import files
-from attnlab_theory.conform.peers.catalogue import Entry
+from attnlab_theory.conform.peers.entry import Entry
 from attnlab_theory.conform.peers.judging import judged
 
 

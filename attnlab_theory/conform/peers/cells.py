@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab_theory.conform.peers.catalogue import Entry, said
+from attnlab_theory.conform.peers.entry import AGAINST, Entry, said
 
 AGREE = ("blind rows",)
 """Conventions in which two paths through one object must agree."""
@@ -69,7 +69,7 @@ def verdict_of(entry: Entry, kind: str, told: Mapping[str, Any]) -> Cell:
     """What became of one kind: what fails as the library documents is no failure."""
     failing, documented = [], []
     for row in told["identities"]:
-        if row["verdict"] == "fails":
+        if row["verdict"] == "fails" and (kind == "paths" or row["name"] != AGAINST):
             if place := said(entry.documented, kind, row["name"]):
                 documented.append((row, place))
             else:
@@ -91,7 +91,7 @@ def results(folder: Path, entries: Sequence[Entry]) -> list[Result]:
     for path in sorted(folder.glob("*.*-*.json")):
         try:
             told = json.loads(path.read_text("utf-8"))
-            name, version = told["entry"], told["version"]
+            name, version, _ = told["entry"], told["version"], told["core_seconds"]
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{path} is no result of {COMMAND}: remove it") from None
         if name not in known:
@@ -127,20 +127,21 @@ def reds(found: Sequence[Result]) -> list[Red]:
 
 
 def paths_of(result: Result, found: Sequence[Result]) -> Cell:
-    """Whether two paths through one object agree in their conventions."""
+    """Whether two paths through one object agree: in their conventions, and in their answers to the same calls."""
     other = next((each for each in found if each.entry.name == result.entry.same_as), None)
+    rows = [row for told in result.told["kinds"].values() for row in told["identities"] if row["name"] == AGAINST]
     if other is None:
-        return Cell("cannot", (), ())
-    rows = []
+        return verdict_of(result.entry, "paths", {"identities": rows}) if rows else Cell("cannot", (), ())
     for kind in result.told["kinds"]:
         one, another = (conventions(each, kind) for each in (result, other))
         for name in AGREE:
             if name in one and name in another and one[name] != another[name]:
                 snippet = result.told["paths"].get(name, {})
                 line = f"{one[name]}, and {another[name]} by the path of {other.entry.called}"
-                rows.append({"name": name, "verdict": "fails", "line": line, "snippet": snippet})
+                told = {"name": name, "verdict": "fails", "line": line, "tolerances": None, "snippet": snippet}
+                rows.append(told)
                 break
-        if rows:
+        if any(row["name"] in AGREE for row in rows):
             break
     return verdict_of(result.entry, "paths", {"identities": rows})
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attnlab_theory.conform.peers.catalogue import HERE
+from attnlab_theory.conform.peers.entry import HERE
 
 PINS = HERE / "environments"
 

@@ -4,13 +4,14 @@ import dataclasses
 import functools
 import hashlib
 import re
+import resource
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from attnlab_theory.conform.costly import Costly
-from attnlab_theory.conform.peers.catalogue import HERE, Entry, said
+from attnlab_theory.conform.peers.entry import AGAINST, HERE, Entry, said
 from attnlab_theory.conform.peers.process import Peer, Process
 from attnlab_theory.conform.peers.snippets import automatic, shown, written
 from attnlab_theory.conform.report import as_json
@@ -26,7 +27,8 @@ PATHS = "paths/"
 def fingerprint(entry: Entry) -> str:
     """What tells that the adapter, a snippet or what is declared is another one."""
     files = [entry.adapter, *(HERE / "snippets" / file for file in sorted({*entry.snippets.values()}))]
-    told = repr((dict(entry.kinds), dict(entry.declared), dict(entry.variables), dict(entry.snippets))).encode()
+    tables = entry.kinds, entry.declared, entry.variables, entry.snippets, entry.against
+    told = repr([dict(table) for table in tables]).encode()
     return hashlib.sha256(b"".join([told, *(file.read_bytes() for file in files)])).hexdigest()[:12]
 
 
@@ -41,7 +43,7 @@ def judged(entry: Entry, python: Path, tell: Callable[[str], None] = lambda line
     Raises:
         ValueError: if the library is not installed, with the remedy.
     """
-    begun = time.monotonic()
+    begun, spent = time.monotonic(), _core_seconds()
     kinds: dict[str, Any] = {}
     with Process(python, entry.adapter, entry.variables) as process:
         versions = process.versions([entry.library, "numpy"])
@@ -66,7 +68,15 @@ def judged(entry: Entry, python: Path, tell: Callable[[str], None] = lambda line
             if key.startswith(PATHS)
         },
         "seconds": round(time.monotonic() - begun, 1),
+        # Other work on the machine makes the run longer, and these not.
+        "core_seconds": round(_core_seconds() - spent, 1),
     }
+
+
+def _core_seconds() -> float:
+    """What this process and those that it has waited for took of a core."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, Any]:
@@ -75,6 +85,8 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
     judge = suite_class(kind)
     try:
         suite = judge(Peer(process, entry.kinds[kind], entry.name), kind, entry.declared)
+        if other := entry.against.get(kind):
+            suite.against(Peer(process, other, other))
         rows = [*suite.rows()]
     except ValueError as error:
         # Without the advice to our own user, which follows the error of the library.
@@ -100,7 +112,7 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
 
 def _snippet(entry: Entry, kind: str, suite: Any, row: Row, python: Path) -> dict[str, Any]:
     """What shows a failure, run in the environment without this package."""
-    file = said(entry.snippets, kind, row.name)
+    file = said(entry.snippets, "paths" if row.name == AGAINST else kind, row.name)
     lines: Sequence[str] = written(file) if file else automatic(entry, kind, suite, row) if suite else ()
     return _run(lines, row.line, entry, python)
 

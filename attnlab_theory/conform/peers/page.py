@@ -1,6 +1,7 @@
 """The board as a page, made of the JSON files and of what the catalogue knows of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from attnlab_theory.conform.peers.cells import (
     COMMAND,
@@ -15,8 +16,14 @@ from attnlab_theory.conform.peers.cells import (
     reds,
 )
 
-TOLD = ("blind rows", "hidden keys", "hidden NaN", "float64", "float16", "bfloat16", "empty batch")
-"""Identities that may be conventions, in the order of the page's table."""
+ALIGNMENT = "more keys than queries"
+"""The line of a profile that says where queries stand."""
+
+TOLD = (
+    *(ALIGNMENT, "early queries", "blind rows", "hidden keys", "hidden NaN"),
+    *("float64", "float16", "bfloat16", "old cache", "empty batch"),
+)
+"""What may be a convention, in the order of the page's table."""
 
 
 def _cells(result: Result, found: Sequence[Result]) -> list[tuple[str, Cell]]:
@@ -34,7 +41,7 @@ def page(found: Sequence[Result]) -> str:
     """
     failures = reds(found)
     shown = columns(found)
-    seconds = sum(result.told["seconds"] for result in found)
+    seconds = sum(result.told["core_seconds"] for result in found)
     failing = {red.result.entry.name for red in failures}
     parts = [
         f"<!-- Written by {COMMAND} from the JSON files of this folder. Changes are lost. -->",
@@ -58,7 +65,8 @@ def page(found: Sequence[Result]) -> str:
         ),
         "–: not judged. Most of these have no argument of their own for that; some have one, and were not tried. "
         "no mask: it was called without a mask, so nobody asked what becomes of a row without visible keys. "
-        "as documented: something fails, and the library says so; the section of that name has the place. "
+        "as documented: something fails, and the library says or shows that it means to; the section of that name "
+        "has the place. "
         "paths: two ways through one object. *: there is a note below.",
         _table(
             ("note on", "as", "says"),
@@ -71,15 +79,7 @@ def page(found: Sequence[Result]) -> str:
         "the right answer is 0.",
         *_failures(failures),
         "## What fails as documented",
-        _table(
-            ("entry point", "as", "identity", "found", "documented"),
-            (
-                (result.entry.called, kind, row["name"], _short(row["line"]), place)
-                for result in found
-                for kind, cell in _cells(result, found)
-                for row, place in cell.documented
-            ),
-        ),
+        _table(("entry point", "as", "identities", "found", "documented"), _documented(found)),
         "## Conventions",
         "A convention is a choice, and no failure. A blind row is a query that sees no key. Its convention fails "
         "in two cases: it reads keys that are hidden from it, or two ways through one object choose differently. "
@@ -87,7 +87,7 @@ def page(found: Sequence[Result]) -> str:
         _table(("entry point", *TOLD), (_told(result) for result in found)),
         "## Versions",
         _table(
-            ("entry point", "file", "Python", "numpy", "kinds", "calls", "largest error", "seconds"),
+            ("entry point", "file", "Python", "numpy", "kinds", "calls", "largest error", "core seconds"),
             (
                 (
                     result.entry.name,
@@ -97,7 +97,7 @@ def page(found: Sequence[Result]) -> str:
                     str(len(result.told["kinds"])),
                     str(sum(each.get("calls", 0) for each in result.told["kinds"].values())),
                     f"{_largest(result):.2g}",
-                    f"{result.told['seconds']:.0f}",
+                    f"{result.told['core_seconds']:.0f}",
                 )
                 for result in found
             ),
@@ -132,15 +132,38 @@ def _failures(failures: Sequence[Red]) -> Iterable[str]:
         yield f"`{group[0].row['snippet']['output']}`"
 
 
+def _documented(found: Sequence[Result]) -> Iterable[Sequence[str]]:
+    """A line for each place that documents something, with what is furthest off."""
+    for result in found:
+        by_place: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+        for kind, cell in _cells(result, found):
+            for row, place in cell.documented:
+                by_place.setdefault(place, []).append((kind, row))
+        for place, rows in by_place.items():
+            kinds, names = (dict.fromkeys(each) for each in ((k for k, _ in rows), (r["name"] for _, r in rows)))
+            worst = max((row for _, row in rows), key=lambda row: row["tolerances"] or 0)
+            yield (result.entry.called, ", ".join(kinds), ", ".join(names), _short(worst["line"]), place)
+
+
 def _told(result: Result) -> tuple[str, ...]:
     found = [result.entry.called]
     for name in TOLD:
         lines: dict[str, list[str]] = {}
-        for kind in result.told["kinds"]:
-            if (line := conventions(result, kind).get(name)) is not None:
-                lines.setdefault(_short(line.replace("refused: ", "refused. ").partition(". ")[0]), []).append(kind)
+        for kind, judged in result.told["kinds"].items():
+            line = judged["profile"].get(name) if name == ALIGNMENT else conventions(result, kind).get(name)
+            if line is not None:
+                lines.setdefault(_short(_words(name, line)), []).append(kind)
         found.append("; ".join(f"{line} ({', '.join(k)})" if len(lines) > 1 else line for line, k in lines.items()))
     return tuple(found)
+
+
+def _words(name: str, line: str) -> str:
+    """What of a convention is worth a cell: the choice, without numbers that each kind has for itself."""
+    if name == "hidden keys":
+        return "; ".join(each.replace("finite: ", "") for each in line.split("; ") if "finite: " in each)
+    if line.startswith(("refused: ", "computed in float32: ")):
+        return line.partition(": ")[0]
+    return line.partition(". ")[0]
 
 
 def _short(line: str, most: int = 110) -> str:

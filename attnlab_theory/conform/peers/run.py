@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from attnlab_theory.conform.peers.catalogue import Entry
 from attnlab_theory.conform.peers.cells import verdict_of
+from attnlab_theory.conform.peers.entry import Entry
 from attnlab_theory.conform.peers.environments import installed, python_of
 from attnlab_theory.conform.peers.judging import fingerprint
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab_theory.conform.callers import Place
-from attnlab_theory.conform.peers.catalogue import HERE, Entry
+from attnlab_theory.conform.peers.entry import HERE, Entry
 from attnlab_theory.conform.peers.process import THREADS
 from attnlab_theory.conform.suite import Row
 

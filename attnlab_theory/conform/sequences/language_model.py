@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from attnlab_theory.conform.sequences.suite import (
     unsaid,
 )
 from attnlab_theory.conform.suite import Row
+
+if TYPE_CHECKING:
+    from attnlab_theory.conform.callers import Caller
 
 IDS = ("input_ids", "ids", "tokens", "token_ids", "idx", "input", "x")
 """What token ids are called."""
@@ -69,6 +72,7 @@ class LanguageModelSuite(CacheSuite):
         self.cache = named(parameters, MODEL_CACHES)
         self.keep: tuple[int | str, ...] = ()
         self.number_kind, self.flat, self.spread = "float32", False, 1.0
+        self.rival: LanguageModelSuite | None = None
         self._trial()
         self._vocabulary()
         if self.framework == "jax":
@@ -153,6 +157,20 @@ class LanguageModelSuite(CacheSuite):
     def back(self) -> str:
         """Where the cache comes back, in words."""
         return f"as .{self.keep[0]}" if isinstance(self.keep[0], str) else "after the logits"
+
+    def against(self, caller: "Caller") -> None:
+        """Compare with another model that has as many ids.
+
+        Raises:
+            ValueError: if it has not.
+        """
+        self.rival = type(self)(self.recorded(caller), self.name, self.declared)
+        if self.rival.vocabulary != self.vocabulary:
+            raise ValueError(
+                f"{self.caller.name} has {self.vocabulary} token ids, and {caller.name} {self.rival.vocabulary}: "
+                "--against compares models of one vocabulary"
+            )
+        self.profile.append(("against", caller.name))
 
     # The calls.
 

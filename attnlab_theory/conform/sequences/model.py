@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from attnlab_theory.conform.sequences import continuations, logits, padding
+from attnlab_theory.conform.sequences import against, continuations, logits, padding
 from attnlab_theory.conform.sequences.language_model import LanguageModelSuite
 from attnlab_theory.conform.suite import NOTHING
 
@@ -28,6 +28,7 @@ class ModelSuite(LanguageModelSuite):
         "two objects": lambda suite: continuations.objects(suite) if suite.keep else NOTHING,
         "same result": logits.repeated,
         "refused step": lambda suite: logits.refusal(suite) if suite.keep else NOTHING,
+        "against": against.against,
         "inputs unchanged": logits.unwritten,
     }
     IDENTITIES = tuple(LAWS)

@@ -11,8 +11,10 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.conform.peers import cells, environments, page, run, snippets
-from attnlab_theory.conform.peers.catalogue import ENTRIES, HERE, Entry, entries_of
+from attnlab_theory.conform.peers.catalogue import ENTRIES, entries_of
+from attnlab_theory.conform.peers.entry import HERE, Entry
 from attnlab_theory.conform.peers.judging import fingerprint
+from attnlab_theory.conform.peers.judging import judged as judged_now
 from attnlab_theory.conform.peers.process import Process
 
 ROOT = Path(__file__).parents[3]
@@ -148,6 +150,39 @@ def test_what_a_library_documents_is_a_convention(judged):
     assert "its manual" in page.page(found)
 
 
+def told_as(one, rows, **profile):
+    """A result with some rows as softmax and multi-head."""
+    told = {"identities": [{"tolerances": None, "line": "", **row} for row in rows], "profile": profile}
+    more = {"version": "1", "library": "l", "python": "3", "numpy": "2", "core_seconds": 1, "paths": {}}
+    return cells.Result(one, {"kinds": {kind: told for kind in one.kinds}, **more})
+
+
+def test_what_one_place_documents_stands_in_one_line_with_what_is_furthest_off(folder):
+    kinds = {"softmax": "right", "multi-head": "right"}
+    one = entry(folder, "right", kinds=kinds, documented={"*/masks": "its manual", "*/padding": "its manual"})
+    rows = [
+        {"name": "masks", "verdict": "fails", "line": "2 off", "tolerances": 2.0},
+        {"name": "padding", "verdict": "fails", "line": "9 off", "tolerances": 9.0},
+    ]
+    written = page.page([told_as(one, rows)])
+    assert "| own right | softmax, multi-head | masks, padding | 9 off | its manual |" in written
+
+
+def test_conventions_are_told_without_the_numbers_of_each_kind(folder):
+    rows = [
+        {"name": "float64", "verdict": "convention", "line": "computed in float32: 2e+06 tolerances"},
+        {
+            "name": "hidden keys",
+            "verdict": "convention",
+            "line": "float32: all; float16: finite: a score shows",
+        },
+        {"name": "empty batch", "verdict": "convention", "line": "refused: ValueError: no"},
+    ]
+    result = told_as(entry(folder, "right"), rows, **{page.ALIGNMENT: "end: last"})
+    told = "| own right | end: last |  |  | float16: a score shows |  | computed in float32 |  |  |  | refused |"
+    assert told in page.page([result])
+
+
 def test_what_is_written_is_not_judged_again_until_the_adapter_changes(judged, folder, tmp_path):
     both, out, _ = judged
     lines = []
@@ -205,6 +240,25 @@ def test_paths_through_one_object_must_agree():
     assert row["line"].startswith("NaN, and zeros by the path of")
     with pytest.raises(ValueError, match="as paths fails 'blind rows', and no snippet"):
         cells.reds([zeros, nan])
+
+
+@pytest.mark.parametrize(("verdict", "text"), [("holds", "agree"), ("fails", "FAILS")])
+def test_two_paths_that_get_the_same_calls_stand_in_the_column_of_paths_alone(verdict, text):
+    one = Entry(name="l.one", called="one", library="l", environment="e", kinds={"model": "f"})
+    row = {"name": "against", "verdict": verdict, "line": "33 tokens", "tolerances": 9.0}
+    row |= {"snippet": {"lines": ["assert False"], "shows": True, "output": "AssertionError"}}
+    result = cells.Result(one, {"kinds": {"model": {"identities": [row]}}, "paths": {}, "seconds": 1})
+    assert cells.cell_of(result, "model").word == "holds"
+    assert cells.agreement(cells.paths_of(result, [result])) == text
+    assert [red.kind for red in cells.reds([result])] == ["paths"] * (verdict == "fails")
+
+
+def test_a_kind_is_compared_with_another_function_of_the_adapter(folder):
+    asked = entry(folder, "right", against={"softmax": "wrong"})
+    told = judged_now(asked, folder / "own" / "bin" / "python")["kinds"]["softmax"]
+    assert told["profile"]["against"] == "wrong"
+    (row,) = (row for row in told["identities"] if row["name"] == "against")
+    assert (row["verdict"], "there, " in row["line"]) == ("fails", True)
 
 
 def test_paths_that_differ_as_documented_are_a_convention():
@@ -293,6 +347,7 @@ def test_the_catalogue_names_what_is_there():
             assert {key.partition("/")[0] for key in table} <= {*each.kinds, "*", "paths"}
         assert {*each.notes} <= {*cells.COLUMNS}
         assert each.same_as in ("", *(other.name for other in ENTRIES))
+        assert {*each.against} <= {*each.kinds}
     named = {file for each in ENTRIES for file in each.snippets.values()}
     assert named == {path.name for path in (HERE / "snippets").glob("*.py")}
 

@@ -90,6 +90,13 @@ def test_a_convention_is_told(suite, name, said):
     assert (row.verdict, said in row.line) == ("convention", True)
 
 
+def test_of_old_caches_nothing_is_told_where_new_ones_are_wrong():
+    assert ModelSuite(Direct(modelling.library("shifted token is lost")), "model").row("old cache") is None
+    row = ModelSuite(Direct(modelling.in_place), "model").row("old cache")
+    assert row is not None
+    assert row.line.startswith("a cache is updated in place")
+
+
 def test_a_padded_transform_is_causal_to_rounding_and_one_that_wraps_around_is_not():
     held = MixerSuite(Direct(mixing.fourier), "mixer", {"hides_future": True}).row("causality")
     assert (held.verdict, "to rounding" in held.line) == ("holds", True)

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 from flax import linen, nnx
 
 
-def _four(mask):
-    return mask if mask is None else jnp.broadcast_to(mask, (1,) * (4 - mask.ndim) + mask.shape)
+def _four(x):
+    return x if x is None else jnp.broadcast_to(x, (1,) * (4 - x.ndim) + x.shape)
 
 
 def of_linen(q, k, v, mask=None):
@@ -14,8 +14,8 @@ def of_linen(q, k, v, mask=None):
 
 
 def of_linen_bias(q, k, v, bias, mask=None):
-    """With a bias [h t s]."""
-    return linen.dot_product_attention(q, k, v, bias=bias[None], mask=_four(mask))
+    """With a bias [h t s] or [b h t s]."""
+    return linen.dot_product_attention(q, k, v, bias=_four(bias), mask=_four(mask))
 
 
 def of_nnx(q, k, v, mask=None, is_causal=False):
@@ -24,5 +24,5 @@ def of_nnx(q, k, v, mask=None, is_causal=False):
 
 
 def of_nnx_bias(q, k, v, bias, mask=None):
-    """With a bias [h t s]."""
-    return nnx.dot_product_attention(q, k, v, bias=bias[None], mask=_four(mask))
+    """With a bias [h t s] or [b h t s]."""
+    return nnx.dot_product_attention(q, k, v, bias=_four(bias), mask=_four(mask))

@@ -7,7 +7,7 @@ from jax.nn import dot_product_attention
 def attend(q, k, v, mask=None, bias=None, scale=None, is_causal=False):
     """[b t h d]; True keeps."""
     mask = mask if mask is None else jnp.broadcast_to(mask, (1,) * (4 - mask.ndim) + mask.shape)
-    bias = bias if bias is None else bias[None]
+    bias = bias if bias is None or bias.ndim == 4 else bias[None]
     return dot_product_attention(q, k, v, bias=bias, mask=mask, scale=scale, is_causal=is_causal)
 
 

@@ -13,7 +13,7 @@ def attend(q, k, v, mask=None, scale=None, is_causal=False):
 
 
 def biased(q, k, v, bias, mask=None):
-    """With a bias [h t s]."""
+    """With a bias [h t s] or [b h t s]."""
     return ops.dot_product_attention(q, k, v, bias=_four(bias), mask=_four(mask))
 
 

@@ -1,9 +1,9 @@
-"""LitGPT: the attention of its layers."""
+"""LitGPT: the attention of its layers, and its rotation."""
 
 import functools
 
 from litgpt import Config
-from litgpt.model import CausalSelfAttention
+from litgpt.model import CausalSelfAttention, apply_rope, build_rope_cache
 
 
 @functools.cache
@@ -40,3 +40,10 @@ def capped(q, k, v, mask=None, softcap=3.0):
 def capped_causal(q, k, v, softcap=3.0):
     """Without a mask, so causal."""
     return _run(q, k, v, None, float(softcap))
+
+
+def rotate(x, positions):
+    """[b h t d] and [b t], whose angles are those rows of its cache."""
+    cos, sin = build_rope_cache(int(positions.max()) + 1, x.shape[-1])
+    positions = positions if positions.ndim == 2 else positions[None]
+    return apply_rope(x, cos[positions], sin[positions])

@@ -92,5 +92,5 @@ def contrib_causal(q, k, v, mask=None):
 
 
 def contrib_biased(q, k, v, bias, mask=None):
-    """With attention_bias [1 h t s]."""
-    return _contrib(q, k, v, mask, bias[None], mask_filter_value=-3e38)
+    """With attention_bias [1 h t s] or [b h t s]."""
+    return _contrib(q, k, v, mask, bias if bias.ndim == 4 else bias[None], mask_filter_value=-3e38)

@@ -123,8 +123,9 @@ def flex_softcap(q, k, v, mask=None, softcap=3.0):
 
 
 def flex_bias(q, k, v, bias, mask=None):
-    """Numbers for each head."""
-    return _flex(q, k, v, mask, score_mod=lambda s, b, h, i, j: s + bias[h, i, j])
+    """Numbers [h t s] or [b h t s]."""
+    bias = bias.expand(len(q), *bias.shape[-3:])
+    return _flex(q, k, v, mask, score_mod=lambda s, b, h, i, j: s + bias[b, h, i, j])
 
 
 def _flex(q, k, v, mask, more=None, **options):

@@ -1,7 +1,9 @@
-"""torchtune: the attention of its layers, with projections that pick q, k and v."""
+"""torchtune: the attention of its layers, with projections that pick q, k and v, and its rotation."""
+
+import functools
 
 from torch import nn
-from torchtune.modules import MultiHeadAttention
+from torchtune.modules import MultiHeadAttention, RotaryPositionalEmbeddings
 
 
 class Part(nn.Module):
@@ -38,3 +40,13 @@ def attend(q, k, v, mask=None):
 def causal(q, k, v):
     """Without a mask it is causal."""
     return _run(q, k, v, None, True)
+
+
+@functools.cache
+def _rotation(width):
+    return RotaryPositionalEmbeddings(width)
+
+
+def rotate(x, positions):
+    """[b t h d] and [b t]."""
+    return _rotation(x.shape[-1])(x, input_pos=positions)

@@ -53,5 +53,5 @@ def sdpa_causal(q, k, v, scaling=None):
 
 
 def sdpa_bias(q, k, v, bias):
-    """position_bias [1 h t s]."""
-    return _sdpa(q, k, v, None, False, position_bias=bias[None])
+    """position_bias [1 h t s] or [b h t s]."""
+    return _sdpa(q, k, v, None, False, position_bias=_four(bias))

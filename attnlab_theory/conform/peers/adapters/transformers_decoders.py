@@ -1,4 +1,4 @@
-"""Transformers: small decoders with random weights, as they come (their attention is sdpa where they have it)."""
+"""Transformers: small decoders with random weights; NAME is with sdpa, NAME_eager with its eager attention."""
 
 import torch
 import transformers
@@ -29,8 +29,9 @@ SIZES = {
 
 
 def __getattr__(name):
+    name, _, path = name.partition("_")
     if name not in SIZES:
         raise AttributeError(name)
     torch.manual_seed(0)
     config = getattr(transformers, f"{name}Config")(**SIZES[name])
-    return transformers.AutoModelForCausalLM.from_config(config).eval()
+    return transformers.AutoModelForCausalLM.from_config(config, attn_implementation=path or "sdpa").eval()

@@ -3,6 +3,7 @@
 import functools
 
 from x_transformers.attend import Attend
+from x_transformers.x_transformers import AlibiPositionalBias
 
 
 @functools.cache
@@ -51,3 +52,13 @@ def flash_biased(q, k, v, bias, mask=None):
 
 def _wide(q, k, mask):
     return mask if mask is None else _four(mask).expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+
+
+@functools.cache
+def _positions(heads):
+    return AlibiPositionalBias(heads)
+
+
+def alibi(heads, queries, keys):
+    """AlibiPositionalBias: [h t s]."""
+    return _positions(heads)(queries, keys)

@@ -1,0 +1,96 @@
+"""What becomes of a row that sees nothing: a choice, unless it reads what is hidden from it.
+
+Nothing is right there, so an outcome is known by what it is equal to. In half precision a fill may be infinite that
+is finite in float32. So each type is asked, and one that answers otherwise is told.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from attnlab_theory.conform.attention.cases import Case, arrays
+from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.fitting import fitted
+from attnlab_theory.conform.attention.judging import HALVES, Judge
+from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.suite import NOTHING, Said
+
+NEAR: Mapping[str, float] = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
+"""How far a number may be from an outcome that it is. Values are of the size of 1."""
+
+FUTURE = ("the mean of all values", "the softmax of everything")
+"""Outcomes that read what a kind hides by itself."""
+
+READS = "it reads what comes after it"
+"""Why that is a failure."""
+
+
+def narrow(way: Conventions, kind: Kind) -> int | None:
+    """A window that hides something in few tokens, where one can be handed over."""
+    return 3 if kind.wants == "window" and "window" in way.names else None
+
+
+def blind_rows(judge: Judge, kind: Kind) -> Said:
+    """A row that sees nothing: zeros, the mean, NaN, an error, or the softmax of what is hidden."""
+    if not judge.way.mask:
+        return NOTHING
+    first = _in_type(judge, kind, "float32")
+    if first.verdict == "fails" or first.line.startswith("refused: "):
+        return first
+    told = [first.line]
+    for name in HALVES:
+        if (name, judge.way.framework) == ("bfloat16", "numpy"):
+            continue
+        half = _in_type(judge, kind, name)
+        if half.line.startswith("refused: "):
+            continue
+        if half.verdict == "fails" and half.line.endswith(READS):
+            return half._replace(line=f"in {name} {half.line}")
+        if half.line != first.line:
+            told.append(f"in {name} {half.line if half.verdict == 'convention' else 'no outcome known'}")
+    return first._replace(line="; ".join(told))
+
+
+def _in_type(judge: Judge, kind: Kind, name: str) -> Said:
+    way = judge.way
+    square = Case(batch=1, queries=6, keys=6, window=narrow(way, kind), seed=3, kind=name)
+    names = set()
+    for values in ("zeros", "plain"):
+        case = fitted(dataclasses.replace(square, mask="blind", values=values), kind, way)
+        given = arrays(case)
+        answer = judge.ask(case, given)
+        if answer.trouble:
+            return Said("convention", f"refused: {answer.trouble}")
+        row, hidden = answer.output[0, :, 3], dataclasses.replace(case, mask="none")
+        everything = attend(dataclasses.replace(way, causal="never").problem(given, hidden)).output[0, :, 3]
+        allowed = attend(way.problem(given._replace(mask=None), hidden)).output[0, :, 3]
+        v = way.problem(given, case).v[0]
+        past = way.visible(hidden, None)[0, 0, 3]
+        outcomes = {
+            "zeros": np.zeros_like(row),
+            "the mean of what the mask alone hides": v[:, past].mean(1),
+            "the mean of all values": v.mean(1),
+            "the softmax of what the mask alone hides": allowed,
+            "the softmax of everything": everything,
+        }
+        if np.isnan(row).all():
+            names.add("NaN")
+            continue
+        fits = {each for each, right in outcomes.items() if np.allclose(row, right, atol=NEAR[name])}
+        if not fits:
+            return Said(
+                "fails", f"a row that sees nothing is {np.round(row[0], 4).tolist()}, which is no outcome known"
+            )
+        # With equal scores a mean and a softmax are one; the other case parts them.
+        names = fits if not names else names & fits
+    if not names:
+        return Said("fails", "a row that sees nothing is another thing for other scores")
+    found = next(each for each in ("NaN", *outcomes) if each in names)
+    hides = not way.visible(dataclasses.replace(case, mask="none"), None).all()
+    if hides and found in FUTURE:
+        return Said("fails", f"a row whose own keys are all masked is {found}: {READS}")
+    return Said(
+        "convention", found.replace(" of what the mask alone hides", " of what is hidden") if not hides else found
+    )

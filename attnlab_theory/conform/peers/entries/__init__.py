@@ -1,0 +1,1 @@
+"""The entry points, by what they have in common."""
