@@ -2,11 +2,13 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES, WORDS, said
 from attnlab_theory.conform.calls import Kept
 from attnlab_theory.conform.precision import Arrays
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
@@ -26,13 +28,14 @@ class CachedLayerSuite(CacheSuite):
         """How it is called, its layout and width; whether the whole pass hides the future."""
         self.form = form_of(self.about, self.caller.name)
         self.kind_of_numbers, self.masks = "float32", False
+        self.mask_shape, self.meaning = SHAPES[0], MEANINGS[0]
         self.first_only = self.steps_only = False
         self._trial()
         if self.framework == "jax":
             self.long = 20
         self._axes()
-        if self.leak(6) is not None and not self.form.flag and self.form.mask:
-            self.masks = True
+        if self.form.mask and not self.form.flag and self.leak(6) is not None:
+            self._masked()
         self._flagged()
         keeps = "comes back" if self.form.returns else "is changed in place"
         holds = ", ".join(self.form.names) or f"inside the object, begun by {self.form.start}"
@@ -48,7 +51,8 @@ class CachedLayerSuite(CacheSuite):
             more = " at the beginning only: with a past it hides the wrong keys" if self.first_only else ""
             self.profile.append(("hides the future", f"by {self.form.flag}{more}"))
         if self.masks:
-            self.profile.append(("hides the future", f"by {self.form.mask}, which is handed over"))
+            axes = " ".join(self.mask_shape)
+            self.profile.append(("hides the future", f"by {self.form.mask} [{axes}]: {WORDS[self.meaning]}"))
 
     @property
     def stepwise(self) -> bool:
@@ -136,6 +140,15 @@ class CachedLayerSuite(CacheSuite):
         self.first_only = verdicts == [False, True]
         if self.first_only:
             self.chunked = False
+
+    def _masked(self) -> None:
+        """What a mask means, and its shape: with it the future is hidden."""
+        meanings = [self.declared["mask"]] if self.declared.get("mask") in MEANINGS else MEANINGS
+        self.masks = True
+        for self.mask_shape, self.meaning in itertools.product(SHAPES, meanings):
+            if self.leak(6) is None:
+                return
+        self.mask_shape, self.meaning = SHAPES[0], meanings[0]
 
     # The calls.
 
@@ -240,13 +253,9 @@ class CachedLayerSuite(CacheSuite):
 
     def seen(self, tokens: int, past: int) -> np.ndarray:
         """A causal mask, as the target wants it."""
-        keep = np.tri(tokens, past + tokens, past, dtype=bool)
-        match self.declared.get("mask"):
-            case "bool-drop":
-                return ~keep
-            case "additive":
-                return np.where(keep, 0.0, -np.inf).astype("float32")
-        return keep
+        kind = "float32" if self.kind_of_numbers == "bfloat16" else self.kind_of_numbers
+        found = said(np.tri(tokens, past + tokens, past, dtype=bool), self.meaning, np.dtype(kind))
+        return found.reshape((1,) * (len(self.mask_shape) - 2) + found.shape)
 
     def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Verdict:
         """Two answers beside each other, by the rule of `rounding`."""
