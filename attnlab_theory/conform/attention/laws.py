@@ -53,7 +53,7 @@ def _narrow(judge: Judge, kind: Kind) -> int | None:
 
 
 def blind_rows(judge: Judge, kind: Kind) -> Said:
-    """A row that sees nothing: zeros, the mean, NaN, an error, or the softmax of what is hidden."""
+    """A row that sees nothing: zeros, the mean, NaN, an error, the softmax of what is hidden. Others are right."""
     way = judge.way
     if not way.mask:
         return NOTHING
@@ -65,6 +65,8 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
         answer = judge.ask(case, given)
         if answer.trouble:
             return Said("convention", f"refused: {answer.trouble}")
+        if (others := judge.judge(case)).fails:
+            return Said("fails", f"beside a row that sees nothing: {others.why}", counterexample=case)
         row, hidden = answer.output[0, :, 3], dataclasses.replace(case, mask="none")
         everything = attend(dataclasses.replace(way, causal="never").problem(given, hidden)).output[0, :, 3]
         allowed = attend(way.problem(given._replace(mask=None), hidden)).output[0, :, 3]
