@@ -68,28 +68,28 @@ class CachedLayerSuite(CacheSuite):
         tried: list[str] = []
         three = len(self.form.inputs) == 3
         layouts = ("bhtd", "btd", "td") if three else ("btd", "td")
-        widths = WIDTHS[:1] if three else WIDTHS
         if self.declared.get("layout", "td") not in LAYOUTS:
             raise ValueError(f"the layout of a cache is {', '.join(LAYOUTS)}, not {self.declared['layout']}")
         layouts = (self.declared["layout"],) if "layout" in self.declared else layouts
-        widths = (self.declared["width"],) if "width" in self.declared else widths
+        widths = (self.declared["width"],) if "width" in self.declared else WIDTHS
+        # Arrays of the usual width first; a cache that was made beforehand has a width of its own.
+        sizes = [(each, width) for width in widths for each in layouts]
+        sizes = sizes if three else [(each, width) for each in layouts for width in widths]
         asked = self.form
         starts = [dataclasses.replace(asked, returns=returns) for returns in (True, False)]
         starts = starts[:1] if not asked.start or not asked.names else starts
         for framework in self.frameworks():
             self.framework = framework
-            for self.layout in layouts:
-                for self.width in widths:
-                    for form in starts:
-                        for self.form in (form, dataclasses.replace(form, flat=True))[: 1 + bool(form.method)]:
-                            x = self.draw(2, 4, 0)
-                            fed = self.run(x, () if not form.method else (1, 2, 3))
-                            if not fed.trouble:
-                                self._look()
-                                return
-                            tried.append(fed.trouble)
-                            if self._hung > 2:
-                                raise self.refused(tried, "Say --framework")
+            for (self.layout, self.width), form in itertools.product(sizes, starts):
+                for self.form in (form, dataclasses.replace(form, flat=True))[: 1 + bool(form.method)]:
+                    x = self.draw(2, 4, 0)
+                    fed = self.run(x, () if not form.method else (1, 2, 3))
+                    if not fed.trouble:
+                        self._look()
+                        return
+                    tried.append(fed.trouble)
+                    if self._hung > 2:
+                        raise self.refused(tried, "Say --framework")
         raise self.refused(tried, "Say --layout, --width or --framework")
 
     def _look(self) -> None:

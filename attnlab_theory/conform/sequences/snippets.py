@@ -34,6 +34,10 @@ def shown(suite: CachedLayerSuite, tokens: int, cuts: Sequence[int], seed: int) 
     if suite.masks or form.flat or suite.first_only:
         return None
     got = f"o, {slots}" if form.returns and form.names else "o"
+    if form.names and not form.start and not form.none:
+        # The first call hands over no cache, as the suite's own.
+        slots, new, got = "c", "()", "o, *c"
+        args = ", ".join([*(wrap.format(name + piece) for name in names), f"**dict(zip({form.names}, c)){flags}"])
     step = f"target.{form.method}" if form.method else "target"
     all_at_once = "run()"
     if form.method and suite.calls_whole:

@@ -1,11 +1,14 @@
 """Gradients of torch: right ones hold at every type, and what only a gradient shows fails there alone."""
 
+import subprocess
+import sys
+
 import pytest
 
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.gradients import judged
 from attnlab_theory.conform.attention.suite import AttentionSuite
-from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.callers import Direct, place_of
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -162,3 +165,23 @@ def test_float32_inside_float64_is_no_wrong_gradient_and_half_precision_inside_i
     assert inside(torch.float32).verdict == "holds"
     row = inside(torch.float16)
     assert (row.verdict, "float64" in row.line) == ("fails", True)
+
+
+DETACHED = """
+import torch
+def detached(q, k, v):
+    return (q @ k.detach().transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1) @ v
+"""
+
+
+def test_a_gradient_that_nobody_computes_is_shown_as_zero(tmp_path):
+    path = tmp_path / "stops.py"
+    path.write_text(DETACHED)
+    names = {}
+    exec(DETACHED, names)
+    suite = AttentionSuite(Direct(names["detached"]), "softmax", {"framework": "torch", "layout": "bhtd"})
+    failed = [row for row in suite.rows(["gradients"]) if row.verdict == "fails"]
+    lines = suite.replay([place_of(f"{path}::detached")], failed)
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    given, right = (float(x) for x in done.stdout.replace("is right", "").split("where"))
+    assert (given, right != 0) == (0, True)
