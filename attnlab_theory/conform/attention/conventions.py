@@ -22,6 +22,8 @@ class Conventions:
 
     framework: str = "numpy"
     layout: str = "bhtd"
+    order: str = "qkv"
+    """In which queries, keys and values are handed over, by their names."""
     mask: str = ""
     """One of `masks.MEANINGS`; empty where it takes none."""
     mask_shape: str = "ts"
@@ -104,7 +106,7 @@ class Conventions:
 
     def handed(self, given: Arrays, case: Case) -> list[np.ndarray]:
         """The arrays as the target takes them."""
-        found = [laid_out(x, self.layout) for x in given[:3]]
+        found = [laid_out(getattr(given, name), self.layout) for name in self.order]
         given = self._filled(given, case)
         if given.mask is not None:
             found.append(masks.said(masks.shaped(given.mask, self, case.batch), self.mask, given.q.dtype))

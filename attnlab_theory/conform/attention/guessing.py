@@ -15,7 +15,7 @@ from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.masking import KEYS_MEAN, masked
 from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES
 from attnlab_theory.conform.attention.padding import padded
-from attnlab_theory.conform.attention.parameters import AT_REST, IDLE, required, roles
+from attnlab_theory.conform.attention.parameters import AT_REST, IDLE, order_of, required, roles
 from attnlab_theory.conform.attention.probe import Seen, probed
 from attnlab_theory.conform.attention.profiles import Profile, contradicts
 from attnlab_theory.conform.attention.reference import attend
@@ -58,7 +58,8 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     if given.get(names.get("causal", "")) is True:
         # It hides the future unless it is told not to.
         always[names["causal"]] = False
-    profile = Profile(Conventions(**{"always": always, **declared, "names": names, "musts": musts}), [], [])
+    known = {"always": always, "order": order_of(about["parameters"]), **declared, "names": names, "musts": musts}
+    profile = Profile(Conventions(**known), [], [])
     profile = _laid_out(caller, kind, declared, profile, about)
     refuse_unsettled(caller, kind, profile.way, about)
     way, lines = widened(caller, kind, profile.way)
@@ -138,6 +139,8 @@ def _said_layout(
     if kind.grouped:
         order = "h % groups (interleaved)" if way.interleaved else "h // (heads / groups) (neighbours share)"
         lines.append(("head h reads the keys", order))
+    if way.order != "qkv":
+        lines.append(("called as", f"f({', '.join(way.order)}), by the names of its parameters"))
     if used := [f"{name} ({role})" for role, name in way.names.items()]:
         lines.append(("arguments by name", ", ".join(used)))
     causal = way.names.get("causal")

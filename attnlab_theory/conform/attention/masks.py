@@ -9,8 +9,11 @@ from attnlab_theory.conform.attention.layouts import LAYOUTS, laid_out, weights_
 if TYPE_CHECKING:
     from attnlab_theory.conform.attention.conventions import Conventions
 
-MEANINGS = ("bool-keep", "bool-drop", "additive", "ones-keep")
-"""True keeps, True drops, numbers are added, or whole numbers of which 1 keeps and 0 drops."""
+MEANINGS = ("bool-keep", "bool-drop", "ones-keep", "additive")
+"""True keeps, True drops, whole numbers of which 1 keeps and 0 drops, or numbers are added.
+
+In this order: `(1 - mask) * -1e9` takes 0 and minus infinity, too, and would drown the scores.
+"""
 
 WORDS = {
     "bool-keep": "True keeps",

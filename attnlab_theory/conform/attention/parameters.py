@@ -77,6 +77,17 @@ def roles(parameters: Sequence[Sequence[Any]] | None) -> dict[str, str]:
     return found
 
 
+def order_of(parameters: Sequence[Sequence[Any]] | None) -> str:
+    """How the first three parameters are ordered: qkv, or as their names say, such as `values, keys, query`.
+
+    Args:
+        parameters: as `roles` has them.
+    """
+    places = [each[0] for each in parameters or () if each[1] in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
+    first = "".join(name.lower().lstrip("_")[:1] for name in places[:3])
+    return first if sorted(first) == ["k", "q", "v"] else "qkv"
+
+
 def required(parameters: Sequence[Sequence[Any]] | None, names: Mapping[str, str], wants: str) -> frozenset[str]:
     """The roles of the parameters that must be given.
 

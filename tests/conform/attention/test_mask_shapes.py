@@ -41,6 +41,15 @@ def of_ones(q, k, v, mask=None):
     return whole(q, k, v, mask == 1)
 
 
+def of_large_numbers(q, k, v, mask=None):
+    """Half of the smallest number is added where there is a 0; to minus infinity it would drown the scores."""
+    if mask is None:
+        return whole(q, k, v)
+    if mask.dtype == bool:
+        raise TypeError("Subtraction with a bool tensor is not supported")
+    return whole(q, k, v, bias=((1 - mask) * (np.finfo(q.dtype).min / 2)).astype(q.dtype))
+
+
 def must_be_given(q, k, v, mask):
     b, _, t, s = mask.shape
     assert (b, t, s) == (len(q), q.shape[-2], k.shape[-2])
@@ -56,6 +65,7 @@ RIGHT = {
     of_three_axes: ("mask", "True keeps, as [b t s] (guessed)"),
     of_keys: ("attention_mask", "1 keeps, 0 drops (guessed)"),
     of_ones: ("mask", "1 keeps, 0 drops (guessed)"),
+    of_large_numbers: ("mask", "1 keeps, 0 drops (guessed)"),
     must_be_given: ("mask", "True keeps, as [b 1 t s] (guessed)"),
     four_axes_of_a_bias: ("a bias for each batch element", "taken"),
 }
