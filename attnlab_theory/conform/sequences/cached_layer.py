@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES, WORDS, said
+from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES, WORDS
 from attnlab_theory.conform.calls import Kept
 from attnlab_theory.conform.precision import Arrays
+from attnlab_theory.conform.sequences import steps
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
 from attnlab_theory.conform.sequences.forms import BATCHES, LAYOUTS, SIZES, form_of
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
@@ -29,14 +30,15 @@ class CachedLayerSuite(CacheSuite):
         self.form = form_of(self.about, self.caller.name)
         self.kind_of_numbers, self.masks = "float32", False
         self.mask_shape, self.meaning = SHAPES[0], MEANINGS[0]
+        self.places = ""
         self.first_only = self.steps_only = False
         self._trial()
         if self.framework == "jax":
             self.long = 20
         self._axes()
         if self.form.mask and not self.form.flag and self.leak(6) is not None:
-            self._masked()
-        self._flagged()
+            steps.mask(self)
+        steps.settle(self)
         keeps = "comes back" if self.form.returns else "is changed in place"
         holds = ", ".join(self.form.names) or f"inside the object, begun by {self.form.start}"
         of = self.form.method or "f"
@@ -53,6 +55,9 @@ class CachedLayerSuite(CacheSuite):
         if self.masks:
             axes = " ".join(self.mask_shape)
             self.profile.append(("hides the future", f"by {self.form.mask} [{axes}]: {WORDS[self.meaning]}"))
+        if self.places:
+            axes = {"one": "of the first one", "t": "[t]", "bt": "[b t]"}[self.places]
+            self.profile.append(("where tokens stand", f"is told by {self.form.position}, {axes}"))
 
     @property
     def stepwise(self) -> bool:
@@ -80,7 +85,8 @@ class CachedLayerSuite(CacheSuite):
         starts = starts[:1] if not asked.start or not asked.names else starts
         for framework in self.frameworks():
             self.framework = framework
-            for (self.layout, self.width), form in itertools.product(sizes, starts):
+            told = steps.styles(asked) if asked.must else ("",)
+            for (self.layout, self.width), form, self.places in itertools.product(sizes, starts, told):
                 for self.form in (form, dataclasses.replace(form, flat=True))[: 1 + bool(form.method)]:
                     x = self.draw(2, 4, 0)
                     fed = self.run(x, () if not form.method else (1, 2, 3))
@@ -126,29 +132,6 @@ class CachedLayerSuite(CacheSuite):
             mixes.append(moved)
         if mixes == [True, False]:
             self.layout = {"bhtd": "bthd", "btd": "tbd"}[self.layout]
-
-    def _flagged(self) -> None:
-        """Whether the causal flag is right in a step: where it is aligned to the first key, it hides the cache."""
-        if not self.form.flag:
-            return
-        x = self.draw(2, 6, 2)
-        right, _ = self.whole(x)
-        verdicts = []
-        for self.first_only in (False, True):
-            fed = self.run(x, range(1, 6))
-            verdicts.append(right is not None and not fed.trouble and not self.near(fed.output, right, x).fails)
-        self.first_only = verdicts == [False, True]
-        if self.first_only:
-            self.chunked = False
-
-    def _masked(self) -> None:
-        """What a mask means, and its shape: with it the future is hidden."""
-        meanings = [self.declared["mask"]] if self.declared.get("mask") in MEANINGS else MEANINGS
-        self.masks = True
-        for self.mask_shape, self.meaning in itertools.product(SHAPES, meanings):
-            if self.leak(6) is None:
-                return
-        self.mask_shape, self.meaning = SHAPES[0], meanings[0]
 
     # The calls.
 
@@ -206,10 +189,13 @@ class CachedLayerSuite(CacheSuite):
             given = [np.ascontiguousarray(each.squeeze(LAYOUTS[self.layout][2])) for each in given]
         names: dict[str, np.ndarray | Kept] = dict(zip(form.names, state, strict=False))
         plain: dict[str, Any] = {form.flag: True} if form.flag and not (self.first_only and past) else {}
+        plain |= {form.asks: True} if form.asks else {}
+        stand = steps.standing(self, tokens, past, len(x[0]))
+        (plain if self.places == "one" else names).update(stand)
         if form.none and not state:
             plain |= dict.fromkeys(form.names)
         if self.masks:
-            names[form.mask] = self.seen(tokens, past)
+            names[form.mask] = steps.seen(self, tokens, past)
         names |= more or {}
         keep = range(1, 1 + len(form.names)) if form.returns and form.names else ()
         reply = self.ask(
@@ -250,12 +236,6 @@ class CachedLayerSuite(CacheSuite):
             return None, reply.trouble
         output, trouble = self.read(reply.arrays[0], x)
         return (None, trouble) if trouble else (output, "")
-
-    def seen(self, tokens: int, past: int) -> np.ndarray:
-        """A causal mask, as the target wants it."""
-        kind = "float32" if self.kind_of_numbers == "bfloat16" else self.kind_of_numbers
-        found = said(np.tri(tokens, past + tokens, past, dtype=bool), self.meaning, np.dtype(kind))
-        return found.reshape((1,) * (len(self.mask_shape) - 2) + found.shape)
 
     def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Verdict:
         """Two answers beside each other, by the rule of `rounding`."""
