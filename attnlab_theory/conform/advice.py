@@ -116,7 +116,9 @@ def _suite(caller: Caller, kind: str, declared: Mapping[str, Any]) -> Suite:
 
 
 def _attention(caller: Caller, kind: str, declared: Mapping[str, Any]) -> AttentionSuite:
-    return AttentionSuite(caller, kind, {x: y for x, y in declared.items() if x in AttentionSuite.CONVENTIONS})
+    known = {x: y for x, y in declared.items() if x in AttentionSuite.CONVENTIONS}
+    # What is on by default is what it seems to be.
+    return AttentionSuite(caller, kind, known | {"rests": False})
 
 
 def _unknown(suite: AttentionSuite, line: str) -> Advice:

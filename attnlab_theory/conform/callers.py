@@ -17,6 +17,9 @@ from attnlab_theory.grader.submission import Submission
 
 HARNESS = Path(__file__).with_name("harness.py")
 
+USUAL = 5.0
+"""Seconds that a call may take."""
+
 COMPILING = 30.0
 """Seconds that a call may take at least where it may have to be compiled."""
 
@@ -55,15 +58,17 @@ class Caller(Protocol):
 
 
 class Direct:
-    """Calls a function of this process; without limits.
+    """Calls a function of this process. What ends the process ends the caller, too.
 
     Args:
         target: the function.
         name: what to call it.
+        seconds: how long one call may take, as in `Fenced`; 0 is no limit. A call outside of Python hears of it
+            when it comes back.
     """
 
-    def __init__(self, target: Any, name: str = "") -> None:
-        self._host = Host(target)
+    def __init__(self, target: Any, name: str = "", *, seconds: float = 0.0) -> None:
+        self._host, self._seconds, self._costly = Host(target), seconds, Costly()
         self.name = name or getattr(target, "__name__", type(target).__name__)
 
     def about(self) -> dict[str, Any]:
@@ -72,7 +77,12 @@ class Direct:
 
     def call(self, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
         """Make one call."""
-        return Back(*self._host.call(plan | {"seconds": 0}, [x.copy() for x in arrays]))
+        if refusal := self._costly.refusal(plan, arrays):
+            return Back({"trouble": refusal}, [])
+        seconds = _limit(self._seconds, plan) if self._seconds else 0
+        told, came = self._host.call(plan | {"seconds": seconds, "here": True}, [x.copy() for x in arrays])
+        (self._costly.cost if SLOW in told["trouble"] else self._costly.answered)(plan, arrays)
+        return Back(told, came)
 
 
 class Place(NamedTuple):
@@ -136,7 +146,7 @@ class Fenced:
             target cannot be loaded.
     """
 
-    def __init__(self, target: str, *, seconds: float = 5.0) -> None:
+    def __init__(self, target: str, *, seconds: float = USUAL) -> None:
         self.name, self._place, self._seconds = target, place_of(target), seconds
         self._child: Submission | None = None
         self._about: dict[str, Any] = {}
@@ -166,7 +176,7 @@ class Fenced:
         if self._child is None:
             self._start()
         assert self._child is not None
-        seconds = self._seconds if plan["framework"] == "numpy" else max(self._seconds, COMPILING)
+        seconds = _limit(self._seconds, plan)
         try:
             report, *returned = self._child.call(
                 json.dumps({"plan": plan | {"seconds": seconds}}), *arrays, parts=3
@@ -204,6 +214,11 @@ class Fenced:
         if self._child is not None:
             self._child.__exit__(None, None, None)
             self._child = None
+
+
+def _limit(seconds: float, plan: dict[str, Any]) -> float:
+    """Seconds of one call: more where it may have to be compiled."""
+    return seconds if plan["framework"] == "numpy" else max(seconds, COMPILING)
 
 
 def _message(written: np.ndarray) -> dict[str, Any]:

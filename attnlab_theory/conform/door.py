@@ -8,33 +8,42 @@
     def test_another(q, k, v, mask=None):
         return another(q, k, v, attn_mask=mask)
 
-Calls are made in the process of the tests, and without limits: `attnlab conform` has those.
+Calls of a function are made in the process of the tests, and those that take too long are interrupted. A target
+that is named, as `suite("mine.py::attention", kind="causal")`, is called in a child with the limits of
+`attnlab conform`.
 """
 
-import functools
+import contextlib
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+if TYPE_CHECKING:
+    from attnlab_theory.conform.callers import Caller
+    from attnlab_theory.conform.suite import Suite
+
 
 def suite(
-    target: Callable[..., Any],
+    target: Callable[..., Any] | str,
     *,
     kind: str,
     include: Collection[str] = (),
     exclude: Collection[str] = (),
     accumulate: str | None = None,
+    seconds: float | None = None,
     **declared: Any,
-) -> Callable[[str], None]:
+) -> Callable[..., None]:
     """A test function with a case for each identity, to be given a name that begins with `test`.
 
     Args:
-        target: a function of q, k, v, called as `attnlab conform` calls it.
+        target: a function of q, k, v, called as `attnlab conform` calls it. Or its name, FILE.py::FUNCTION or
+            PACKAGE.MODULE:FUNCTION: then it is called in a child with limits.
         kind: what it promises, a name of `--as`.
         include: the identities to try; all if none is named.
         exclude: those that are left out.
         accumulate: the type in which the target adds up.
+        seconds: how long one call may take; by default 5, and at least 30 where it may be compiled. 0 is no limit.
         declared: conventions that need not be guessed, as the profile names them: layout="bthd".
 
     Raises:
@@ -51,16 +60,22 @@ def suite(
             raise ValueError(f"there is no {what} {sorted(unknown)[0]!r}; there are {', '.join(known)}")
     names = [name for name in judge.IDENTITIES if (not include or name in include) and name not in exclude]
 
-    @functools.cache
-    def judged() -> Any:
-        from attnlab_theory.conform.callers import Direct
+    opened: "list[Suite | ValueError]" = []
 
-        return judge(Direct(target), kind, declared, accumulate)
+    def judged(config: pytest.Config) -> "Suite":
+        if not opened:
+            try:
+                opened.append(judge(_caller(target, seconds, config), kind, declared, accumulate))
+            except ValueError as error:
+                opened.append(error)
+        if isinstance(opened[0], ValueError):
+            raise opened[0]
+        return opened[0]
 
     @pytest.mark.parametrize("identity", names)
-    def test(identity: str) -> None:
+    def test(identity: str, pytestconfig: pytest.Config) -> None:
         try:
-            row = judged().row(identity)
+            row = next(judged(pytestconfig).rows([identity]), None)
         except ValueError as error:
             pytest.fail(str(error), pytrace=False)
         if row is None:
@@ -74,7 +89,19 @@ def suite(
     return test
 
 
-def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[[str], None]]:
+def _caller(target: Callable[..., Any] | str, seconds: float | None, config: pytest.Config) -> "Caller":
+    """A caller in this process of a function; of a name in a child, which ends with the session."""
+    from attnlab_theory.conform.callers import USUAL, Direct, Fenced
+
+    limit = USUAL if seconds is None else seconds
+    if not isinstance(target, str):
+        return Direct(target, seconds=limit)
+    block = contextlib.ExitStack()
+    config.add_cleanup(block.close)
+    return block.enter_context(Fenced(target, seconds=limit))
+
+
+def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Make tests of a function of q, k, v: the decorated function is the target.
 
     Args:
@@ -82,7 +109,7 @@ def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], Callab
         options: options of `suite`, such as `include`, `exclude` and the layout.
     """
 
-    def decorated(target: Callable[..., Any]) -> Callable[[str], None]:
+    def decorated(target: Callable[..., Any]) -> Callable[..., None]:
         test = suite(target, kind=kind, **options)
         test.__name__, test.__module__ = target.__name__, target.__module__
         return test

@@ -56,7 +56,7 @@ def about(target: Any) -> dict[str, Any]:
 
     Returns:
         `parameters`: name, kind and whether it must be given, of each; None where that cannot be seen.
-        `defaults`: the numbers and flags among their defaults.
+        `defaults`: the numbers, flags and pairs of whole numbers among their defaults.
         `uses`: the frameworks by which it is written; `loaded`: those that are there.
         `mode`: training or evaluation, of a module of torch; `training`: the same as a flag, of anything.
         `learns`: the parameters of such a module, with their shapes.
@@ -67,7 +67,7 @@ def about(target: Any) -> dict[str, Any]:
         "defaults": {
             each.name: each.default
             for each in (signature.parameters.values() if signature else ())
-            if isinstance(each.default, bool | int | float)
+            if _is_plain(each.default)
         },
         "uses": _uses(target),
         "loaded": [each for each in FRAMEWORKS if each in sys.modules],
@@ -79,6 +79,13 @@ def about(target: Any) -> dict[str, Any]:
         told["mode"] = "training" if target.training else "evaluation"
         told["learns"] = [f"{name} {[*x.shape]}" for name, x in target.named_parameters()][:3]
     return told
+
+
+def _is_plain(default: Any) -> bool:
+    """Whether a default is a number, a flag or a tuple of whole numbers."""
+    if isinstance(default, tuple) and default:
+        return all(isinstance(x, int) for x in default)
+    return isinstance(default, bool | int | float)
 
 
 def parameters(target: Any) -> list[list[Any]] | None:

@@ -76,7 +76,7 @@ class Host:
                 of the output, end to end. `shared` hands over q in every place, and `times` makes the call again,
                 and compares. `overwrites` calls with twice the arrays, and looks whether the first output stays.
                 `random` names sources of randomness: `frameworks.generators`. `watched` tells as `narrow` which
-                types narrower than float64 take part.
+                types narrower than float64 take part. `here` is true in the process of the user, who may interrupt.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -140,7 +140,7 @@ class Host:
         except SystemExit as error:
             told["trouble"] = f"called exit({error.code!r:.20})"
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and not plan["seconds"]:
+            if isinstance(error, KeyboardInterrupt) and plan.get("here"):
                 raise
             told["trouble"] = _explained(error)
         told["printed"] = _line(printed.getvalue(), 60)

@@ -4,6 +4,7 @@ import contextlib
 import io
 import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,8 +27,9 @@ def silenced(into: io.StringIO) -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_time(seconds: float) -> Iterator[None]:
-    """Interrupt what takes longer; 0 is no limit."""
-    if not seconds or threading.current_thread() is not threading.main_thread():
+    """Interrupt what takes longer; 0 is no limit. An alarm that was set before goes on afterwards."""
+    has_alarms = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if not seconds or not has_alarms:
         yield
         return
 
@@ -35,9 +37,11 @@ def in_time(seconds: float) -> Iterator[None]:
         raise Slow
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    begun, (left, interval) = time.monotonic(), signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - begun), 1e-3), interval)

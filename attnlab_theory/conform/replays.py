@@ -208,7 +208,8 @@ class _Script:
             self.made.append(f"a = [{', '.join(values)}]")
             wanted = f"[a[n].requires_grad_() for n in {floats}]"
             self.made.append(f"f = {called}")
-            self.made.append(f"o{i} = torch.autograd.grad((w := {wanted}) and f(*a), w, {weights})")
+            ends = f"w, {weights}, materialize_grads=True"
+            self.made.append(f"o{i} = torch.autograd.grad((w := {wanted}) and f(*a), {ends})")
         else:
             self.made.append(f"o{i} = jax.vjp({called}, {', '.join(values)})[1]({weights})")
 

@@ -221,3 +221,15 @@ def test_a_causal_row_that_reads_the_future_in_half_precision_alone_fails():
 def test_a_causal_row_that_is_masked_and_reads_the_future_fails():
     row = row_of(mean_of_everything, "causal", "blind rows")
     assert (row.verdict, "it reads what comes after it" in row.line) == ("fails", True)
+
+
+def test_a_row_that_sees_nothing_leaves_the_others_alone():
+    def silent(q, k, v, mask=None):
+        """One such row, and its head gives zeros."""
+        with np.errstate(invalid="ignore"):
+            out = whole(q, k, v, mask)
+        return np.where(np.isnan(out).any((-1, -2), keepdims=True), 0, out)
+
+    row = AttentionSuite(Direct(silent), "softmax").row("blind rows")
+    assert row.verdict == "fails"
+    assert row.line.startswith("beside a row that sees nothing: 0 where ")

@@ -2,11 +2,14 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
+from attnlab_theory.conform import limits
 from attnlab_theory.conform.door import suite
 
 PROJECT = '''
@@ -99,6 +102,73 @@ def test_a_conftest_keeps_its_own_option_of_the_name_as_that_of_array_api_tests(
     (tmp_path / "known.txt").write_text("test_project.py::test_mine[plain] # was wrong once\n")
     code, said = project("--xfails-file=other.txt", "--conform-xfails", "known.txt", "-k", "plain", "-s")
     assert (code, "theirs is other.txt" in said, "was wrong once" in said) == (1, True, True)
+
+
+HANGING = """
+import os
+import time
+import numpy as np
+from attnlab_theory.conformance import conforms, suite
+
+
+def attention(q, k, v):
+    t, s = q.shape[-2], k.shape[-2]
+    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+    scores = np.where(np.tri(t, s, s - t, dtype=bool), scores, -np.inf)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True) @ v
+
+
+@conforms("causal", include=("plain", "block edges"), seconds=0.5)
+def test_here(q, k, v):
+    if q.shape[-2] == 65:
+        time.sleep(1000)
+    return attention(q, k, v)
+
+
+@conforms("causal", include=("plain", "ties"), seconds=0.5)
+def test_never(q, k, v):
+    while True:
+        pass
+
+
+def ends(q, k, v):
+    if q.shape[-2] == 65:
+        os._exit(3)
+    return attention(q, k, v)
+
+
+test_child = suite("test_hanging.py::ends", kind="causal", include=("plain", "block edges"))
+"""
+
+
+def test_calls_that_hang_are_interrupted_and_a_target_that_is_named_is_called_in_a_child(project, tmp_path):
+    (tmp_path / "test_hanging.py").write_text(HANGING)
+    begun = time.monotonic()
+    code, said = project("test_hanging.py")
+    assert (code, time.monotonic() - begun < 60) == (1, True)
+    assert "PASSED test_hanging.py::test_here[plain]" in said
+    assert re.search(r"test_here\[block edges\] - Failed: .*took longer than 0.5 s", said)
+    assert re.search(r"test_never\[ties\] - Failed: .*2 trial calls hung.*took longer than 0.5 s", said)
+    assert "PASSED test_hanging.py::test_child[plain]" in said
+    assert re.search(r"test_child\[block edges\] - Failed: .*ended the process \(exit status 3\)", said)
+
+
+def test_an_alarm_that_somebody_set_before_goes_on_after_a_call():
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(True))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with limits.in_time(5):
+            pass
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 0.2
+        with pytest.raises(limits.Slow), limits.in_time(0.3):
+            time.sleep(2)
+        time.sleep(0.1)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert rung
 
 
 def test_the_plugin_imports_nothing_until_it_is_used():

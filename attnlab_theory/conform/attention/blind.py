@@ -33,7 +33,7 @@ def narrow(way: Conventions, kind: Kind) -> int | None:
 
 
 def blind_rows(judge: Judge, kind: Kind) -> Said:
-    """A row that sees nothing: zeros, the mean, NaN, an error, or the softmax of what is hidden."""
+    """A row that sees nothing: zeros, the mean, NaN, an error, the softmax of what is hidden. Others are right."""
     if not judge.way.mask:
         return NOTHING
     first = _in_type(judge, kind, "float32")
@@ -46,7 +46,7 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
         half = _in_type(judge, kind, name)
         if half.line.startswith("refused: "):
             continue
-        if half.verdict == "fails" and half.line.endswith(READS):
+        if half.verdict == "fails" and (half.counterexample or half.line.endswith(READS)):
             return half._replace(line=f"in {name} {half.line}")
         if half.line != first.line:
             told.append(f"in {name} {half.line if half.verdict == 'convention' else 'no outcome known'}")
@@ -63,6 +63,8 @@ def _in_type(judge: Judge, kind: Kind, name: str) -> Said:
         answer = judge.ask(case, given)
         if answer.trouble:
             return Said("convention", f"refused: {answer.trouble}")
+        if (others := judge.judge(case)).fails:
+            return Said("fails", f"beside a row that sees nothing: {others.why}", counterexample=case)
         row, hidden = answer.output[0, :, 3], dataclasses.replace(case, mask="none")
         everything = attend(dataclasses.replace(way, causal="never").problem(given, hidden)).output[0, :, 3]
         allowed = attend(way.problem(given._replace(mask=None), hidden)).output[0, :, 3]

@@ -1,52 +1,16 @@
 """How a target is called, and what it means by it: the lines of a profile. None of them is right or wrong."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from attnlab_theory.conform import scales
+from attnlab_theory.conform.attention import masks
 from attnlab_theory.conform.attention.cases import Arrays, Case
 from attnlab_theory.conform.attention.layouts import laid_out, weights_layout
 from attnlab_theory.conform.attention.reference import Problem, shared
-
-ROLES: Mapping[str, tuple[str, ...]] = {
-    "mask": ("mask", "attn_mask", "attention_mask"),
-    "causal": ("causal", "is_causal"),
-    "scale": ("scale", "softmax_scale", "sm_scale", "scaling"),
-    "softcap": ("softcap", "soft_cap", "logit_cap", "logits_soft_cap", "logit_softcap", "attn_logit_softcapping"),
-    "window": ("window", "window_size", "sliding_window", "local_window_size"),
-    "bias": ("bias", "attn_bias", "attention_bias", "score_bias"),
-    "grouped": ("enable_gqa",),
-    "padding": ("key_padding_mask", "padding_mask", "src_key_padding_mask"),
-    "lengths": (
-        *("lengths", "seqlens", "seq_lens", "seq_lengths", "kv_lengths", "key_lengths", "kv_lens", "valid_lens"),
-        *("valid_lengths", "key_value_seq_lengths", "seqlens_k", "cache_seqlens", "nonpad_kv_seqlen"),
-    ),
-}
-"""What parameters are for, by their names."""
-
-AT_REST: Mapping[str, Any] = {
-    **dict.fromkeys(("dropout", "dropout_p", "dropout_rate", "attn_dropout", "attention_dropout", "p_drop"), 0.0),
-    **dict.fromkeys(("training", "train", "is_training"), False),
-    **dict.fromkeys(("deterministic", "inference"), True),
-}
-"""What switches dropout off, by the names of parameters: handed over where the default is another."""
-
-IDLE: Mapping[str, str] = {
-    "mask": "hides nothing",
-    "causal": "False",
-    "scale": "1/sqrt(width)",
-    "grouped": "False",
-    "bias": "zeros",
-    "padding": "hides nothing",
-    "lengths": "all keys",
-}
-"""What is handed over, of what must be, where a call asks nothing of it; by role, in words."""
-
-MASKS = ("bool-keep", "bool-drop", "additive")
-"""What a mask means: True keeps, True drops, or numbers that are added."""
 
 WINDOWS = ("w keys back, itself included", "w keys back and itself", "w keys to either side", "w/2 to either side")
 """What a window of w lets a query see."""
@@ -58,16 +22,22 @@ class Conventions:
 
     framework: str = "numpy"
     layout: str = "bhtd"
+    order: str = "qkv"
+    """In which queries, keys and values are handed over, by their names."""
     mask: str = ""
-    """One of `MASKS`; empty where it takes none."""
+    """One of `masks.MEANINGS`; empty where it takes none."""
+    mask_shape: str = "ts"
+    """One of `masks.SHAPES`: how a mask that all batch elements and heads share is handed over."""
     by_head: bool = False
     """Whether a mask for each head is taken."""
     by_element: bool = False
     """Whether a mask for each batch element is taken, [b 1 t s]."""
     bias_by_element: bool = False
     """Whether a bias for each batch element is taken, [b h t s]."""
+    whole_bias: bool = False
+    """Whether a bias must have an axis of batch elements: [b h t s], and not [h t s]."""
     padding: str = ""
-    """What a mask of keys means: bool-keep or bool-drop."""
+    """What a mask of keys means: bool-keep, bool-drop or ones-keep."""
     causal: str = "never"
     """never, always, or `asked`: by a flag."""
     alignment: str = "end"
@@ -93,6 +63,8 @@ class Conventions:
     """The parameters that it has, by their role."""
     always: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Plain arguments of every call."""
+    rests: bool = True
+    """Whether a cap or a window that is on by default is switched off where it is not judged."""
     musts: frozenset[str] = frozenset()
     """The roles that every call must hand over, if only to say nothing."""
 
@@ -125,30 +97,31 @@ class Conventions:
         flags |= {"grouped": True} if "grouped" in self.names and case.groups != case.heads else {}
         idle = {"causal": False, "scale": self.factor(case), "grouped": False}
         flags |= {role: x for role, x in idle.items() if role in self.musts - flags.keys()}
-        arrays = [self.names["mask"]] if case.mask != "none" or self._adds(case, "mask") else []
+        arrays = [self.names["mask"]] if case.mask != "none" or self.adds(case, "mask") else []
         bias = self.names.get("bias", self.names.get("mask", "bias"))
-        arrays += [bias] if case.bias or self._adds(case, "bias") else []
+        arrays += [bias] if case.bias or self.adds(case, "bias") else []
         roles = ("padding", "lengths")
-        arrays += [self.names[role] for role in roles if getattr(case, role) or self._adds(case, role)]
+        arrays += [self.names[role] for role in roles if getattr(case, role) or self.adds(case, role)]
         return {**self.always, **{self.names[role]: x for role, x in flags.items()}}, arrays
 
     def handed(self, given: Arrays, case: Case) -> list[np.ndarray]:
         """The arrays as the target takes them."""
-        found = [laid_out(x, self.layout) for x in given[:3]]
+        found = [laid_out(getattr(given, name), self.layout) for name in self.order]
         given = self._filled(given, case)
         if given.mask is not None:
-            found.append(self.said(given.mask, given.q.dtype))
+            found.append(masks.said(masks.shaped(given.mask, self, case.batch), self.mask, given.q.dtype))
         if given.bias is not None:
-            axes, each = weights_layout(self.layout), given.bias.ndim == 4
-            found.append(
-                laid_out(given.bias if each else given.bias[None], axes if each else axes.replace("b", ""))
-            )
+            axes, bias = weights_layout(self.layout), given.bias
+            if self.whole_bias and bias.ndim == 3:
+                bias = np.repeat(bias[None], case.batch, axis=0)
+            each = bias.ndim == 4
+            found.append(laid_out(bias if each else bias[None], axes if each else axes.replace("b", "")))
         if given.padding is not None:
-            found.append(~given.padding if self.padding == "bool-drop" else given.padding)
+            found.append(masks.said(given.padding, self.padding, given.q.dtype))
         found += [] if given.lengths is None else [given.lengths]
         return [np.ascontiguousarray(x) for x in found]
 
-    def _adds(self, case: Case, role: str) -> bool:
+    def adds(self, case: Case, role: str) -> bool:
         """Whether an array is handed over that says nothing."""
         if role not in self.musts or role not in self.names:
             return False
@@ -163,18 +136,7 @@ class Conventions:
             "padding": np.ones((case.batch, case.keys), bool),
             "lengths": np.full(case.batch, case.keys),
         }
-        return given._replace(**{role: x for role, x in idle.items() if self._adds(case, role)})
-
-    def said(self, mask: np.ndarray, kind: np.dtype) -> np.ndarray:
-        """A mask, True keeps, as the target wants it."""
-        if mask.ndim == 4:
-            mask = laid_out(mask, weights_layout(self.layout))
-        match self.mask:
-            case "bool-drop":
-                return ~mask
-            case "additive":
-                return np.where(mask, 0.0, -np.inf).astype(kind)
-        return mask
+        return given._replace(**{role: x for role, x in idle.items() if self.adds(case, role)})
 
     def visible(self, case: Case, mask: np.ndarray | None) -> np.ndarray:
         """What each query may see, [1 1 t s] or [b h t s]."""
@@ -227,64 +189,3 @@ def within(meaning: str, width: int, queries: int, keys: int, shift: int, ahead:
         case "w/2 to either side":
             return abs(back) <= width // 2
     raise ValueError(f"unknown window {meaning!r}")
-
-
-def _by_name_only(parameters: Sequence[Sequence[Any]]) -> list[str]:
-    return [each[0] for each in parameters if each[1] == "KEYWORD_ONLY"]
-
-
-def roles(parameters: Sequence[Sequence[Any]] | None) -> dict[str, str]:
-    """The parameters whose names say what they are for, by role.
-
-    Args:
-        parameters: name, kind and whether it must be given, of each; None where that cannot be seen.
-
-    Raises:
-        ValueError: if one must be given and its name says nothing, or there are fewer than three.
-    """
-    if parameters is None:
-        return {}
-    places = [each for each in parameters if each[1] in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
-    spreads = any(each[1] == "VAR_POSITIONAL" for each in parameters)
-    if len(places) < 3 and not spreads:
-        by_name = f" and, by name only, {', '.join(named)}" if (named := _by_name_only(parameters)) else ""
-        raise ValueError(
-            f"it takes {', '.join(each[0] for each in places) or 'nothing'}{by_name}, but is called as f(q, k, v); "
-            "write an adapter: attnlab conform --template numpy"
-        )
-    found, unknown = {}, []
-    for name, kind, required in [*places[3:], *(each for each in parameters if each[1] == "KEYWORD_ONLY")]:
-        role = next((role for role, names in ROLES.items() if name.lower() in names), "")
-        if role:
-            found.setdefault(role, name)
-        elif required:
-            unknown.append(name)
-        del kind
-    if unknown:
-        raise ValueError(
-            f"it must be given {', '.join(unknown)}, which no convention knows; write an adapter: "
-            "attnlab conform --template numpy"
-        )
-    return found
-
-
-def required(parameters: Sequence[Sequence[Any]] | None, names: Mapping[str, str], wants: str) -> frozenset[str]:
-    """The roles of the parameters that must be given.
-
-    Args:
-        parameters: as `roles` has them.
-        names: the parameters, by their role.
-        wants: the feature that each call hands over by itself.
-
-    Raises:
-        ValueError: if one must be given that cannot be said to do nothing.
-    """
-    must = {each[0] for each in parameters or () if each[2]}
-    found = frozenset(role for role, name in names.items() if name in must)
-    if unsaid := [role for role in found if role not in IDLE and role != wants]:
-        kinds = {"window": "sliding-window"}
-        raise ValueError(
-            f"it must be given {', '.join(names[role] for role in unsaid)}: judge it "
-            f"--as {kinds.get(unsaid[0], unsaid[0])}, or write an adapter: attnlab conform --template numpy"
-        )
-    return found & IDLE.keys()

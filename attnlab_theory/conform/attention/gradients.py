@@ -24,7 +24,7 @@ from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
-from attnlab_theory.conform.attention.layouts import laid_out, taken_in
+from attnlab_theory.conform.attention.layouts import laid_out, taken_in, weights_layout
 from attnlab_theory.conform.attention.reference import Attended, Problem, attend
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, TINY, tolerance
 from attnlab_theory.conform.kinds import Kind
@@ -42,7 +42,7 @@ class Slopes(NamedTuple):
     v: np.ndarray
     """[b h s e], for every head of queries."""
     bias: np.ndarray
-    """[h t s]."""
+    """[b h t s], for every batch element."""
 
 
 class Pulled(NamedTuple):
@@ -50,7 +50,7 @@ class Pulled(NamedTuple):
 
     trouble: str
     gradients: Mapping[str, np.ndarray]
-    """By name: q, k, v in [b h t d], bias in [h t s]."""
+    """By name: q, k, v in [b h t d]; bias in [h t s], or [b h t s] where each batch element has its own."""
 
 
 def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pulled:
@@ -74,11 +74,17 @@ def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pu
     if report["trouble"]:
         return Pulled(report["trouble"], {})
     found, flat = {}, came[0]
-    roles = ["q", "k", "v", *["mask"] * (given.mask is not None), *["bias"] * (given.bias is not None)]
+    more = ("mask", "bias", "padding", "lengths")
+    roles = [*way.order, *(x for x in more if getattr(given, x) is not None or way.adds(case, x))]
     for role, x in zip(roles, handed, strict=True):
         if x.dtype.kind == "f":
             part, flat = flat[: x.size].reshape(x.shape), flat[x.size :]
-            found[role] = part.reshape(-1, *part.shape[-2:]) if role == "bias" else taken_in(part, way.layout)
+            if role != "bias":
+                found[role] = taken_in(part, way.layout)
+            elif case.bias_by_element or way.whole_bias:
+                found[role] = taken_in(part, weights_layout(way.layout))
+            else:
+                found[role] = part.reshape(-1, *part.shape[-2:])
     return Pulled("", found)
 
 
@@ -98,7 +104,7 @@ def slopes(given: Problem, exact: Attended, c: np.ndarray) -> Slopes:
         given.scale * np.einsum("bhts,bhsd->bhtd", before, k),
         given.scale * np.einsum("bhts,bhtd->bhsd", before, q),
         np.einsum("bhts,bhte->bhse", w, c),
-        of_scores.sum(0),
+        of_scores,
     )
 
 
@@ -149,7 +155,7 @@ def _room(given: Problem, exact: Attended, c: np.ndarray, kind: str, accumulate:
         product("bhts,bhsd->bhtd", s, k),
         product("bhts,bhtd->bhsd", t + per_head, q),
         values,
-        (scores_off + (len(w) * sums + u) * (scores + scores_off)).sum(0),
+        scores_off + (len(w) * sums + u) * (scores + scores_off),
     )
 
 
@@ -196,6 +202,8 @@ def cases(judge: Judge, kind: Kind) -> list[Case]:
         some += [Case(queries=t, keys=s) for t, s in ((1, 1), (4, 7), (17, 17), (65, 65))]
         some += [Case(queries=6, keys=6, kind=each) for each in ("float64", "float16", "bfloat16")]
         some += [Case(queries=6, keys=6, softcap=2.0)] if "softcap" in way.names else []
+        some += [Case(queries=6, keys=6, bias=True)] if "bias" in way.names else []
+        some += [Case(queries=6, keys=6, bias=True, bias_by_element=True)] if way.bias_by_element else []
     found = [fitted(case, kind, way) for case in some]
     if way.alignment == "square":
         found = [case for case in found if case.queries == case.keys]
@@ -254,13 +262,16 @@ def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
         expected, most = getattr(right, name), getattr(off, name)
         if name in "kv":
             expected, most = (_folded(x, way, case.groups) for x in (expected, most))
+        if name == "bias" and got.ndim == 3:
+            # All batch elements share it.
+            expected, most = expected.sum(0), most.sum(0)
         ratio = np.abs(got - expected) / most
         ratio = np.where(np.isnan(ratio), np.inf, ratio)
         place = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
         worst = max(worst, float(ratio[place]))
         saw(judge.caller, got, expected, ratio)
         if ratio[place] > 1:
-            at = "[h t s]" if name == "bias" else "[b h t d]"
+            at = ("[h t s]" if got.ndim == 3 else "[b h t s]") if name == "bias" else "[b h t d]"
             many = "" if np.isinf(ratio[place]) else f", {ratio[place]:,.3g} tolerances off"
             said = f"the gradient of {name} is {got[place]:.7g} where {expected[place]:.7g} is right{many}, "
             said += f"at {at} = {[int(i) for i in place]}; the call: {call_of(way, case)}"

@@ -10,13 +10,17 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Case, arrays
-from attnlab_theory.conform.attention.conventions import AT_REST, IDLE, MASKS, Conventions, required, roles
+from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
+from attnlab_theory.conform.attention.masking import KEYS_MEAN, masked
+from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES
 from attnlab_theory.conform.attention.padding import padded
+from attnlab_theory.conform.attention.parameters import AT_REST, IDLE, order_of, required, roles
 from attnlab_theory.conform.attention.probe import Seen, probed
 from attnlab_theory.conform.attention.profiles import Profile, contradicts
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.refusals import projects, refuse_unsettled
+from attnlab_theory.conform.attention.resting import rested
 from attnlab_theory.conform.attention.widths import MULTIPLES, widened
 from attnlab_theory.conform.attention.windows import pairs, windowed
 from attnlab_theory.conform.callers import Caller
@@ -54,13 +58,16 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     if given.get(names.get("causal", "")) is True:
         # It hides the future unless it is told not to.
         always[names["causal"]] = False
-    profile = Profile(Conventions(**{"always": always, **declared, "names": names, "musts": musts}), [], [])
+    known = {"always": always, "order": order_of(about["parameters"]), **declared, "names": names, "musts": musts}
+    profile = Profile(Conventions(**known), [], [])
     profile = _laid_out(caller, kind, declared, profile, about)
     refuse_unsettled(caller, kind, profile.way, about)
     way, lines = widened(caller, kind, profile.way)
     profile = Profile(way, [*profile.lines, *lines], profile.failures)
+    way, lines = rested(caller, kind, profile.way, given)
+    profile = Profile(way, [*profile.lines, *lines], profile.failures)
     profile = windowed(caller, kind, _causal(caller, kind, declared, profile))
-    profile = _scaled(caller, kind, declared, _masked(caller, kind, declared, profile))
+    profile = _scaled(caller, kind, declared, masked(caller, kind, declared, profile))
     way, lines = padded(caller, kind, profile.way, profile.failures)
     return Profile(way, [*profile.lines, *lines], profile.failures)
 
@@ -80,10 +87,13 @@ def _laid_out(
     hung = 0
     for framework in frameworks:
         # A mask that must be there hides nothing, whichever of its meanings is right.
-        means = (way.mask,) if way.mask or "mask" not in way.musts else MASKS
-        keys_mean = MASKS[:2] if "padding" in way.musts else (way.padding,)
-        for multiple, paired, same, mask, padding, (queries, keys) in itertools.product(
-            (1, MULTIPLES[-1]), pairs(kind, way), (False, True), means, keys_mean, TRIALS
+        means = [(way.mask_shape, way.mask)]
+        if not way.mask and "mask" in way.musts:
+            means = [*itertools.product(SHAPES, MEANINGS)]
+        keys_mean = KEYS_MEAN if "padding" in way.musts else (way.padding,)
+        wholes = (False, True) if kind.wants == "bias" else (way.whole_bias,)
+        for multiple, paired, same, (shape, mask), padding, whole, (queries, keys) in itertools.product(
+            (1, MULTIPLES[-1]), pairs(kind, way), (False, True), means, keys_mean, wholes, TRIALS
         ):
             if multiple > 1 and by_shape is not None:
                 break
@@ -93,7 +103,9 @@ def _laid_out(
                 trial = dataclasses.replace(
                     way, framework=framework, layout=layout, same_width=same, multiple=multiple, mask=mask
                 )
-                trial = dataclasses.replace(trial, padding=padding, paired=paired)
+                trial = dataclasses.replace(
+                    trial, padding=padding, paired=paired, mask_shape=shape, whole_bias=whole
+                )
                 case = fitted(
                     Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
                 )
@@ -127,6 +139,8 @@ def _said_layout(
     if kind.grouped:
         order = "h % groups (interleaved)" if way.interleaved else "h // (heads / groups) (neighbours share)"
         lines.append(("head h reads the keys", order))
+    if way.order != "qkv":
+        lines.append(("called as", f"f({', '.join(way.order)}), by the names of its parameters"))
     if used := [f"{name} ({role})" for role, name in way.names.items()]:
         lines.append(("arguments by name", ", ".join(used)))
     causal = way.names.get("causal")
@@ -198,48 +212,6 @@ def _alignment(caller: Caller, kind: Kind, way: Conventions, profile: Profile) -
     line = f"3 queries see neither 1, 2, 3 nor 3, 4, 5 of 5 keys: {sees}"
     contradicts(caller, profile, "visibility", line, seen, *rights.values())
     return "square"
-
-
-def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:
-    """What a mask means: each query is shown one key."""
-    way, lines = profile.way, list(profile.lines)
-    takes_bias = kind.wants == "bias" and "bias" not in way.names
-    idle = way.mask if "mask" in way.musts else ""
-    way = dataclasses.replace(way, mask="")
-    if "mask" not in way.names or takes_bias or declared.get("mask") == "none":
-        return Profile(way, lines, profile.failures)
-    case = fitted(Case(queries=6, keys=6), kind, way)
-    keep = (np.arange(6) <= np.arange(6)[:, None]) & (np.arange(6) % 2 == np.arange(6)[:, None] % 2)
-    said, unlike = "", None
-    for meaning in [declared["mask"]] if declared.get("mask") else MASKS:
-        trial = dataclasses.replace(way, mask=meaning)
-        seen = probed(caller, trial, case, keep)
-        if seen.equals(way.visible(case, keep)):
-            way = trial
-            break
-        said = seen.trouble or said
-        unlike = unlike or (None if seen.trouble else seen)
-    if not way.mask and said and way.is_causal(case) and way.causal == "asked":
-        beside = dataclasses.replace(case, causal=False)
-        if not all(probed(caller, dataclasses.replace(way, mask=each), beside, keep).trouble for each in MASKS):
-            lines.append((f"{way.names['mask']} and {way.names['causal']}", f"refused together: {said}"))
-            return Profile(dataclasses.replace(way, mask=idle), lines, profile.failures)
-    if not way.mask:
-        why = said or "weights do not follow it, whether it is read as True keeps, True drops or numbers added"
-        line = f"{way.names['mask']}: {why}"
-        if unlike is None:
-            profile.failures.append(("masks", line))
-        else:
-            contradicts(caller, profile, "masks", line, unlike, way.visible(case, keep)[0, 0])
-        return Profile(dataclasses.replace(way, mask=idle), lines, profile.failures)
-    words = {"bool-keep": "True keeps", "bool-drop": "True drops", "additive": "numbers are added"}
-    lines.append((way.names["mask"], words[way.mask] + _mark(declared, "mask")))
-    by_head = np.broadcast_to(keep, (case.batch, case.heads, 6, 6))
-    if case.batch * case.heads > 1 and not probed(caller, way, case, by_head).trouble:
-        way = dataclasses.replace(way, by_head=True)
-    if case.batch * case.heads > 1:
-        lines.append(("a mask for each head", "taken" if way.by_head else "not taken"))
-    return Profile(way, lines, profile.failures)
 
 
 def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from attnlab_theory.conform.attention.conventions import ROLES
+from attnlab_theory.conform.attention.parameters import ROLES
 
 KINDS = {"window": "sliding-window", "softcap": "softcap", "bias": "bias"}
 """The kinds that judge what such a parameter does."""

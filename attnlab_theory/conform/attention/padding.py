@@ -11,6 +11,7 @@ from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.layouts import has_batch
+from attnlab_theory.conform.attention.masks import WORDS
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
@@ -40,22 +41,26 @@ def padded(
     if not has_batch(way.layout):
         return way, lines
     if way.mask:
-        taken = _follows(caller, kind, way, {"mask": "element end"})
+        taken = follows(caller, kind, way, {"mask": "element end"})
         way = dataclasses.replace(way, by_element=not taken or not taken.startswith("refused"))
+    if "bias" in way.names and kind.wants != "bias":
+        plain, whole = (dataclasses.replace(way, whole_bias=each) for each in (False, True))
+        if follows(caller, kind, plain, {"bias": True}) and not follows(caller, kind, whole, {"bias": True}):
+            way = whole
     if "bias" in way.names or kind.wants == "bias":
-        taken = _follows(caller, kind, way, {"bias": True, "bias_by_element": True})
+        taken = follows(caller, kind, way, {"bias": True, "bias_by_element": True})
         way = dataclasses.replace(way, bias_by_element=not taken or not taken.startswith("refused"))
         lines.append(("a bias for each batch element", "taken" if way.bias_by_element else "not taken"))
     for role, more in FIELDS.items():
         if role not in way.names:
             continue
         name, said = way.names[role], ""
-        for meaning in ("bool-drop", "bool-keep") if role == "padding" else ("",):
+        for meaning in ("bool-drop", "bool-keep", "ones-keep") if role == "padding" else ("",):
             trial = dataclasses.replace(way, padding=meaning or way.padding)
-            found = _follows(caller, kind, trial, more, role)
+            found = follows(caller, kind, trial, more, role)
             if not found:
                 way = trial
-                words = {"bool-drop": "True hides", "bool-keep": "True keeps", "": "keys that count"}
+                words = {**WORDS, "bool-drop": "True hides", "": "keys that count"}
                 lines.append((name, words[meaning] + " (guessed)"))
                 break
             said = found
@@ -73,8 +78,16 @@ def padded(
     return way, lines
 
 
-def _follows(caller: Caller, kind: Kind, way: Conventions, more: Mapping[str, Any], role: str = "") -> str:
-    """Empty if the answer is about right; else what came back."""
+def follows(caller: Caller, kind: Kind, way: Conventions, more: Mapping[str, Any], role: str = "") -> str:
+    """Empty if the answer is about right; else what came back.
+
+    Args:
+        caller: of the target.
+        kind: what it promises.
+        way: to call it.
+        more: fields of the case.
+        role: of the parameter that is tried.
+    """
     case = fitted(dataclasses.replace(Case(batch=3, queries=8, keys=8), **more), kind, way)
     answer = ask(caller, way, case)
     if answer.trouble:

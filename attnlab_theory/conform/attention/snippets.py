@@ -2,6 +2,7 @@
 
 import re
 
+from attnlab_theory.conform.attention import masks
 from attnlab_theory.conform.attention.cases import Case, arrays, lines, storage
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.judging import Outcome
@@ -30,12 +31,24 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         drawn = [line.replace("nan", "np.nan").replace("inf", "np.inf") for line in drawn]
     else:
         drawn = lines(case)
-    handed = [LAYOUTS[way.layout].format(x=x) for x in "qkv"]
+    handed = [LAYOUTS[way.layout].format(x=x) for x in way.order]
     plain, names = way.plan(case)
     words = {"bool-drop": "~{x}", "additive": f"np.where({{x}}, 0, -np.inf).astype('{storage(case.kind)}')"}
+    words |= {"ones-keep": "{x}.astype('int64')"}
     roles = ["mask"] * (case.mask != "none") + [
         each for each in ("bias", "padding", "lengths") if getattr(case, each)
     ]
+    # What must be given says nothing here.
+    t, s, kind = case.queries, case.keys, storage(case.kind)
+    idle = {
+        "mask": f"np.ones(({t}, {s}), bool)",
+        "bias": f"np.zeros(({case.heads}, {t}, {s}), '{kind}')",
+        "padding": f"np.ones(({case.batch}, {s}), bool)",
+        "lengths": f"np.full({case.batch}, {s})",
+    }
+    added = [role for role in idle if way.adds(case, role)]
+    drawn += [f"{role} = {idle[role]}" for role in added]
+    roles = [role for role in idle if role in (*roles, *added)]
     for name, role in zip(names, roles, strict=True):
         spread = role == "bias" and "h" not in way.layout and not case.bias_by_element
         shown = "bias[0]" if spread else role
@@ -43,9 +56,11 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
             shown = LAYOUTS[weights_layout(way.layout)].format(x="bias")
         if role == "mask":
             whole = case.by_head or case.mask.startswith("element")
-            shown = LAYOUTS[weights_layout(way.layout)].format(x="mask") if whole else "mask"
-            shown = words.get(way.mask, "{x}").format(x=shown)
-        shown = "~padding" if role == "padding" and way.padding == "bool-drop" else shown
+            shown = words.get(way.mask, "{x}").format(x=masks.spelt(way, case.batch, whole=whole))
+        if role == "padding":
+            shown = words.get(way.padding, "{x}").format(x="padding")
+        if role == "bias" and way.whole_bias and not case.bias_by_element:
+            shown = LAYOUTS[weights_layout(way.layout)].format(x=f"np.repeat(bias[None], {case.batch}, 0)")
         handed.append(f"{name}={shown}")
     handed = [_framed(x, way.framework, case.kind) for x in handed]
     inside = ", ".join([*handed, *(f"{name}={x!r}" for name, x in plain.items())])
@@ -69,5 +84,5 @@ def _framed(x: str, framework: str, kind: str) -> str:
         return x
     named = re.fullmatch(r"(\w+=)(.*)", x)
     name, value = named.groups() if named else ("", x)
-    is_numbers = not re.search(r"\b(mask|padding|lengths)\b", value) or "astype" in value
+    is_numbers = not re.search(r"\b(mask|padding|lengths)\b", value) or "astype('float" in value
     return f"{name}torch.from_numpy({value})" + ".bfloat16()" * (kind == "bfloat16" and is_numbers)

@@ -44,6 +44,8 @@ def of_dropout(place: Place, drawing: Drawing) -> list[str]:
     framework = drawing.asker.framework
     handed = ", ".join(framed(LAYOUTS[drawing.asker.layout].format(x=name), framework) for name in "qkv")
     call = f"{place.names}({handed}, {names['rate']}=%s{_thrown(drawing.dice)}{flags})"
+    words = {"b": "elements", "h": "heads", "t": "queries", "d": "keys"}
+    axes = ["calls", *(words[axis] for axis in drawing.asker.layout)]
     return [
         *begun(place, framework),
         f"q = k = np.full((2, 2, 8, {width}), {x:.9g}, 'float32')",
@@ -51,7 +53,8 @@ def of_dropout(place: Place, drawing: Drawing) -> list[str]:
         _each(drawing.dice, call % 0.5, 200, framework),
         "print('dropped', np.mean(draws < 1 / 32), 'where 0.5 is right')",
         "print('kept weights are times', 8 * np.median(draws[draws > 1 / 32]), 'where 2 is right')",
-        "print('as a call before', np.mean((draws[1:] == 0) == (draws[:-1] == 0)), 'where 0.5 is right')",
+        f"for n, of in enumerate({axes}):",
+        "    print(of, 'beside each other agree in', 1 - np.diff(draws == 0, axis=n).mean(), 'where 0.5 is right')",
         "i = 0",
         f"print('at rate 0', 8 * np.asarray({call % 0.0}).flat[0], 'where 1 is right')",
     ]

@@ -33,7 +33,7 @@ def _slopes(suite: Biases, numbers: Sequence[int]) -> Said:
         if read is not None and suite.ask(size).trouble == "":
             if not (read > 0).all():
                 h = int(np.argmax(read <= 0))
-                said = f"head {h} of {heads} takes off {read[h]:.4g} for each token of distance: nothing is nearer"
+                said = f"head {h} of {heads} adds {-read[h]:.4g} for each token of distance: far keys get no less"
                 return Said("fails", said, tried, suite.judge(size, None)[2])
             if len(np.unique(np.round(read, 9))) < heads:
                 return Said(

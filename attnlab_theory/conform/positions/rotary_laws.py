@@ -7,6 +7,7 @@ from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions.calling import Shown, drawn, refuses
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
+from attnlab_theory.conform.positions.rotary_widths import widths
 from attnlab_theory.conform.precision import told
 from attnlab_theory.conform.suite import NOTHING, Said
 
@@ -83,38 +84,6 @@ def lengths(suite: Rotation) -> Said:
     if suite.way.told == "positions":
         sizes = [t for t in sizes if t - 1 <= together.reach(suite)]
     return suite.all_of([Case(tuple(range(t)), 1, 2, 2, seed=t) for t in sizes])
-
-
-def widths(suite: Rotation) -> Said:
-    """Other widths: who refuses them has one of its own."""
-    own = suite.way.width
-    tried, refused = [], []
-    for width in (32,) if suite.framework == "jax" else (2, 4, 6, 16, 24, 64, 128):
-        if width == own:
-            continue
-        case = Case(width=width, seed=width, batch=1, heads=2, key_heads=2)
-        probe = suite.ask(ways.fitted(case, suite.way))
-        if not probe.trouble and not suite.turning(width):
-            said = f"no channel of {width} turns; {probe.call.words(suite.names)}"
-            return Said("fails", said, counterexample=Shown(probe.call, None, (), 0.0))
-        (refused if refuses(probe.trouble) else tried).append(case)
-    if not tried:
-        return Said("convention", f"one width: {own}; {len(refused)} others are refused")
-    if refused and [case.width for case in tried] == [2] and _spreads(suite, tried[0]):
-        more = "one pair is spread over all of its own"
-        return Said("convention", f"one width: {own}; {len(refused)} others are refused, and {more}")
-    said = suite.all_of(tried)
-    if said.verdict == "holds" and refused:
-        others = ", ".join(str(case.width) for case in refused)
-        return said._replace(line=f"{said.line}; {others} refused")
-    return said
-
-
-def _spreads(suite: Rotation, case: Case) -> bool:
-    """Whether a single pair comes back as wide as the target's own width: one column goes with every table."""
-    case = ways.fitted(case, suite.way)
-    shape = ways.shape_of(case._replace(width=suite.way.width), suite.way.layout, case.heads)
-    return suite.ask(case).trouble.startswith(f"gave {shape} where ")
 
 
 def by_row(suite: Rotation) -> Said:

@@ -2,13 +2,16 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES, WORDS
 from attnlab_theory.conform.calls import Kept
 from attnlab_theory.conform.precision import Arrays
+from attnlab_theory.conform.sequences import steps
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
 from attnlab_theory.conform.sequences.forms import BATCHES, LAYOUTS, SIZES, form_of
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
@@ -26,14 +29,16 @@ class CachedLayerSuite(CacheSuite):
         """How it is called, its layout and width; whether the whole pass hides the future."""
         self.form = form_of(self.about, self.caller.name)
         self.kind_of_numbers, self.masks = "float32", False
+        self.mask_shape, self.meaning = SHAPES[0], MEANINGS[0]
+        self.places = ""
         self.first_only = self.steps_only = False
         self._trial()
         if self.framework == "jax":
             self.long = 20
         self._axes()
-        if self.leak(6) is not None and not self.form.flag and self.form.mask:
-            self.masks = True
-        self._flagged()
+        if self.form.mask and not self.form.flag and self.leak(6) is not None:
+            steps.mask(self)
+        steps.settle(self)
         keeps = "comes back" if self.form.returns else "is changed in place"
         holds = ", ".join(self.form.names) or f"inside the object, begun by {self.form.start}"
         of = self.form.method or "f"
@@ -48,7 +53,11 @@ class CachedLayerSuite(CacheSuite):
             more = " at the beginning only: with a past it hides the wrong keys" if self.first_only else ""
             self.profile.append(("hides the future", f"by {self.form.flag}{more}"))
         if self.masks:
-            self.profile.append(("hides the future", f"by {self.form.mask}, which is handed over"))
+            axes = " ".join(self.mask_shape)
+            self.profile.append(("hides the future", f"by {self.form.mask} [{axes}]: {WORDS[self.meaning]}"))
+        if self.places:
+            axes = {"one": "of the first one", "t": "[t]", "bt": "[b t]"}[self.places]
+            self.profile.append(("where tokens stand", f"is told by {self.form.position}, {axes}"))
 
     @property
     def stepwise(self) -> bool:
@@ -64,28 +73,29 @@ class CachedLayerSuite(CacheSuite):
         tried: list[str] = []
         three = len(self.form.inputs) == 3
         layouts = ("bhtd", "btd", "td") if three else ("btd", "td")
-        widths = WIDTHS[:1] if three else WIDTHS
         if self.declared.get("layout", "td") not in LAYOUTS:
             raise ValueError(f"the layout of a cache is {', '.join(LAYOUTS)}, not {self.declared['layout']}")
         layouts = (self.declared["layout"],) if "layout" in self.declared else layouts
-        widths = (self.declared["width"],) if "width" in self.declared else widths
+        widths = (self.declared["width"],) if "width" in self.declared else WIDTHS
+        # Arrays of the usual width first; a cache that was made beforehand has a width of its own.
+        sizes = [(each, width) for width in widths for each in layouts]
+        sizes = sizes if three else [(each, width) for each in layouts for width in widths]
         asked = self.form
         starts = [dataclasses.replace(asked, returns=returns) for returns in (True, False)]
         starts = starts[:1] if not asked.start or not asked.names else starts
         for framework in self.frameworks():
             self.framework = framework
-            for self.layout in layouts:
-                for self.width in widths:
-                    for form in starts:
-                        for self.form in (form, dataclasses.replace(form, flat=True))[: 1 + bool(form.method)]:
-                            x = self.draw(2, 4, 0)
-                            fed = self.run(x, () if not form.method else (1, 2, 3))
-                            if not fed.trouble:
-                                self._look()
-                                return
-                            tried.append(fed.trouble)
-                            if self._hung > 2:
-                                raise self.refused(tried, "Say --framework")
+            told = steps.styles(asked) if asked.must else ("",)
+            for (self.layout, self.width), form, self.places in itertools.product(sizes, starts, told):
+                for self.form in (form, dataclasses.replace(form, flat=True))[: 1 + bool(form.method)]:
+                    x = self.draw(2, 4, 0)
+                    fed = self.run(x, () if not form.method else (1, 2, 3))
+                    if not fed.trouble:
+                        self._look()
+                        return
+                    tried.append(fed.trouble)
+                    if self._hung > 2:
+                        raise self.refused(tried, "Say --framework")
         raise self.refused(tried, "Say --layout, --width or --framework")
 
     def _look(self) -> None:
@@ -122,20 +132,6 @@ class CachedLayerSuite(CacheSuite):
             mixes.append(moved)
         if mixes == [True, False]:
             self.layout = {"bhtd": "bthd", "btd": "tbd"}[self.layout]
-
-    def _flagged(self) -> None:
-        """Whether the causal flag is right in a step: where it is aligned to the first key, it hides the cache."""
-        if not self.form.flag:
-            return
-        x = self.draw(2, 6, 2)
-        right, _ = self.whole(x)
-        verdicts = []
-        for self.first_only in (False, True):
-            fed = self.run(x, range(1, 6))
-            verdicts.append(right is not None and not fed.trouble and not self.near(fed.output, right, x).fails)
-        self.first_only = verdicts == [False, True]
-        if self.first_only:
-            self.chunked = False
 
     # The calls.
 
@@ -193,10 +189,13 @@ class CachedLayerSuite(CacheSuite):
             given = [np.ascontiguousarray(each.squeeze(LAYOUTS[self.layout][2])) for each in given]
         names: dict[str, np.ndarray | Kept] = dict(zip(form.names, state, strict=False))
         plain: dict[str, Any] = {form.flag: True} if form.flag and not (self.first_only and past) else {}
+        plain |= {form.asks: True} if form.asks else {}
+        stand = steps.standing(self, tokens, past, len(x[0]))
+        (plain if self.places == "one" else names).update(stand)
         if form.none and not state:
             plain |= dict.fromkeys(form.names)
         if self.masks:
-            names[form.mask] = self.seen(tokens, past)
+            names[form.mask] = steps.seen(self, tokens, past)
         names |= more or {}
         keep = range(1, 1 + len(form.names)) if form.returns and form.names else ()
         reply = self.ask(
@@ -237,16 +236,6 @@ class CachedLayerSuite(CacheSuite):
             return None, reply.trouble
         output, trouble = self.read(reply.arrays[0], x)
         return (None, trouble) if trouble else (output, "")
-
-    def seen(self, tokens: int, past: int) -> np.ndarray:
-        """A causal mask, as the target wants it."""
-        keep = np.tri(tokens, past + tokens, past, dtype=bool)
-        match self.declared.get("mask"):
-            case "bool-drop":
-                return ~keep
-            case "additive":
-                return np.where(keep, 0.0, -np.inf).astype("float32")
-        return keep
 
     def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Verdict:
         """Two answers beside each other, by the rule of `rounding`."""

@@ -39,6 +39,15 @@ BATCHES = ("batch", "batch_size", "b", "bsz", "n")
 SIZES = ("capacity", "max_len", "max_length", "max_seq_len", "max_seq_length", "length", "size", "max_tokens")
 """What a new cache is told of its size."""
 
+ASKS = ("use_cache", "return_cache", "return_kv", "return_present", "return_past", "output_cache")
+"""Flags without which no cache comes back."""
+
+OFFSETS = ("start_pos", "offset", "position_offset", "seq_offset", "past_len", "past_length", "start_index")
+"""What the place of the first token is called, a whole number."""
+
+POSITIONS = ("position_ids", "positions", "cache_position", "input_pos", "pos_ids")
+"""What the places of all tokens are called, [t] or [b t]."""
+
 MASKS = ("mask", "attn_mask", "attention_mask")
 """What a mask is called."""
 
@@ -74,6 +83,12 @@ class Form:
     """The flag that hides the future."""
     mask: str = ""
     """The mask that hides it, where there is no flag."""
+    asks: str = ""
+    """The flag without which no cache comes back."""
+    position: str = ""
+    """The parameter that says where tokens stand."""
+    must: bool = False
+    """Whether that must be given."""
 
 
 def form_of(about: Mapping[str, Any], name: str) -> Form:
@@ -92,8 +107,10 @@ def form_of(about: Mapping[str, Any], name: str) -> Form:
     if not names and not start:
         raise ValueError(f"{name} has no parameter for a cache ({', '.join(CACHES[:4])}, ...): {REMEDY}")
     flag, mask = named(parameters, CAUSAL), named(parameters, MASKS)
-    inputs = [each for each in first_places(parameters) if each not in (*names, flag, mask)]
-    must = unsaid(parameters, *names, flag, mask)
+    asks, position = named(parameters, ASKS), named(parameters, (*OFFSETS, *POSITIONS))
+    known = (*names, flag, mask, asks, position)
+    inputs = [each for each in first_places(parameters) if each not in known]
+    must = unsaid(parameters, *known)
     inputs = must if len(must) in (1, 3) else inputs[:1] if not must else []
     if not inputs:
         raise ValueError(
@@ -102,5 +119,14 @@ def form_of(about: Mapping[str, Any], name: str) -> Form:
         )
     none = any(must for each, _, must in parameters or () if each in names)
     return Form(
-        inputs=tuple(inputs), method=method, start=start, names=names, none=none and not start, flag=flag, mask=mask
+        inputs=tuple(inputs),
+        method=method,
+        start=start,
+        names=names,
+        none=none and not start,
+        flag=flag,
+        mask=mask,
+        asks=asks,
+        position=position,
+        must=any(must for each, _, must in parameters or () if each == position),
     )

@@ -22,6 +22,7 @@ def shown(suite: CachedLayerSuite, tokens: int, cuts: Sequence[int], seed: int) 
     wrap = framed("{}", suite.framework)
     out = "np.asarray(o.detach())" if suite.framework == "torch" else "np.asarray(o)"
     flags = f", {form.flag}=True" * bool(form.flag and not suite.first_only)
+    flags += f", {form.asks}=True" * bool(form.asks)
     start = named(suite.about.get("methods", {}).get(form.start), SIZES)
     sizes = {start: suite.long} if start else {}
     if name := named(suite.about.get("methods", {}).get(form.start), BATCHES):
@@ -31,9 +32,13 @@ def shown(suite: CachedLayerSuite, tokens: int, cuts: Sequence[int], seed: int) 
     slots = ", ".join("cd"[: len(form.names)] or "c")
     fed = ", ".join(f"{name}={slot}" for name, slot in zip(form.names, "cd", strict=False))
     args = ", ".join(wrap.format(name + piece) for name in names) + (f", {fed}" if fed else "") + flags
-    if suite.masks or form.flat or suite.first_only:
+    if suite.masks or suite.places or form.flat or suite.first_only:
         return None
     got = f"o, {slots}" if form.returns and form.names else "o"
+    if form.names and not form.start and not form.none:
+        # The first call hands over no cache, as the suite's own.
+        slots, new, got = "c", "()", "o, *c"
+        args = ", ".join([*(wrap.format(name + piece) for name in names), f"**dict(zip({form.names}, c)){flags}"])
     step = f"target.{form.method}" if form.method else "target"
     all_at_once = "run()"
     if form.method and suite.calls_whole:

@@ -88,10 +88,10 @@ class Speech:
                 case = dataclasses.replace(case, scale=scale)
         elif not np.isclose(way.factor(dataclasses.replace(case, scale=None)), scale, rtol=1e-12):
             raise Unsayable("it takes no scale")
-        if asked.softcap is None and "softcap" in way.names and way.fixed_softcap is None:
-            return case
+        if asked.softcap is None and way.fixed_softcap is not None:
+            raise Unsayable("it always caps its scores")
         if "softcap" not in way.names and asked.softcap != way.fixed_softcap:
-            raise Unsayable("it takes no softcap" if asked.softcap is not None else "it always caps its scores")
+            raise Unsayable("it takes no softcap")
         return case
 
     def _flags(self, asked: Question, case: Case) -> tuple[Case, np.ndarray | None]:

@@ -33,7 +33,17 @@ def test_right_gradients_of_jax_hold_and_a_stopped_one_fails():
     assert (row.verdict, row.line.startswith("the gradient of k is 0 where")) == ("fails", True)
 
 
-@pytest.mark.parametrize("more", [{}, {"softcap": 1.5}, {"bias": True}, {"mask": "random"}], ids=str)
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"softcap": 1.5},
+        {"bias": True},
+        {"bias": True, "bias_by_element": True},
+        {"mask": "random"},
+    ],
+    ids=str,
+)
 def test_the_reference_gradient_is_the_slope_of_the_reference(more):
     case, way = Case(queries=3, keys=4, kind="float64", **more), Conventions(mask="bool-keep")
     given = arrays(case)

@@ -1,11 +1,14 @@
 """Gradients of torch: right ones hold at every type, and what only a gradient shows fails there alone."""
 
+import subprocess
+import sys
+
 import pytest
 
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.gradients import judged
 from attnlab_theory.conform.attention.suite import AttentionSuite
-from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.callers import Direct, place_of
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -69,6 +72,16 @@ def torch_targets():
     def biased(q, k, v, bias):
         return (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5 + bias.detach()).softmax(-1) @ v
 
+    def added(q, k, v, bias=None):
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        return (scores if bias is None else scores + bias).softmax(-1) @ v
+
+    def learns_at_once(q, k, v, bias=None):
+        """Where each batch element has its own bias, the gradient goes to the first."""
+        if bias is not None and bias.ndim == 4 and len(bias) > 1:
+            bias = bias.detach() + bias[:1] - bias[:1].detach()
+        return added(q, k, v, bias)
+
     def straight_through(q, k, v, softcap):
         scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
         return (scores + (softcap * (scores / softcap).tanh() - scores).detach()).softmax(-1) @ v
@@ -81,13 +94,20 @@ def torch_targets():
     right_ones = {"right": right, "with maximum": with_maximum, "log-sum-exp": log_sum_exp, "by hand": by_hand("")}
     bugs = {name: by_hand(name) for name in ("no mean", "no scale", "blocks of 16", "dense cotangent")}
     bugs |= {"hidden values": hidden_values, "bias detached": biased, "cap passed over": straight_through}
-    return right_ones, {"capped": capped}, bugs
+    bugs |= {"bias of element 0": learns_at_once}
+    return right_ones, {"capped": capped, "added": added}, bugs
 
 
-KINDS = {"bias detached": "bias", "cap passed over": "softcap", "capped": "softcap"}
+KINDS = {
+    "bias detached": "bias",
+    "bias of element 0": "bias",
+    "added": "bias",
+    "cap passed over": "softcap",
+    "capped": "softcap",
+}
 
 
-@pytest.mark.parametrize("name", ["right", "with maximum", "log-sum-exp", "by hand", "capped"])
+@pytest.mark.parametrize("name", ["right", "with maximum", "log-sum-exp", "by hand", "capped", "added"])
 def test_right_gradients_of_torch_hold_however_they_are_had(name):
     right, capped, _ = torch_targets()
     row = gradients_of({**right, **capped}[name], KINDS.get(name, "softmax"), framework="torch")
@@ -96,13 +116,24 @@ def test_right_gradients_of_torch_hold_however_they_are_had(name):
 
 @pytest.mark.parametrize(
     "bug",
-    ["no mean", "no scale", "blocks of 16", "dense cotangent", "hidden values", "bias detached", "cap passed over"],
+    [
+        *("no mean", "no scale", "blocks of 16", "dense cotangent", "hidden values", "bias detached"),
+        *("bias of element 0", "cap passed over"),
+    ],
 )
 def test_a_bug_that_only_gradients_show_fails_there_alone(bug):
     suite = AttentionSuite(
         Direct(torch_targets()[2][bug]), KINDS.get(bug, "softmax"), {"framework": "torch", "layout": "bhtd"}
     )
     assert {row.name for row in suite.rows() if row.verdict == "fails"} == {"gradients"}
+
+
+def test_gradients_are_asked_beside_what_must_be_given():
+    def masked(q, k, v, mask):
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        return scores.masked_fill(~mask, float("-inf")).softmax(-1) @ v
+
+    assert gradients_of(masked, framework="torch", layout="bhtd").verdict == "holds"
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16"])
@@ -134,3 +165,23 @@ def test_float32_inside_float64_is_no_wrong_gradient_and_half_precision_inside_i
     assert inside(torch.float32).verdict == "holds"
     row = inside(torch.float16)
     assert (row.verdict, "float64" in row.line) == ("fails", True)
+
+
+DETACHED = """
+import torch
+def detached(q, k, v):
+    return (q @ k.detach().transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1) @ v
+"""
+
+
+def test_a_gradient_that_nobody_computes_is_shown_as_zero(tmp_path):
+    path = tmp_path / "stops.py"
+    path.write_text(DETACHED)
+    names = {}
+    exec(DETACHED, names)
+    suite = AttentionSuite(Direct(names["detached"]), "softmax", {"framework": "torch", "layout": "bhtd"})
+    failed = [row for row in suite.rows(["gradients"]) if row.verdict == "fails"]
+    lines = suite.replay([place_of(f"{path}::detached")], failed)
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    given, right = (float(x) for x in done.stdout.replace("is right", "").split("where"))
+    assert (given, right != 0) == (0, True)

@@ -210,11 +210,42 @@ def test_a_short_table_of_sinusoids_is_no_failure_and_one_that_is_given_short_is
     assert suite.row("large positions").verdict == "fails"
 
 
+ONE_TABLE = "one table, of 8 channels: vectors of {} turn by its frequencies, again and again"
+
+EIGHT = right.OfOneWidth()
+
+
+def tiled(x, positions):
+    """The frequencies of eight channels, for the pairs of all widths."""
+    n = x.shape[-1] // 2
+    more = right.OfOneWidth()
+    more.frequencies = EIGHT.frequencies[np.arange(n) % 4]
+    return more(x, positions)
+
+
+def by_blocks(x, positions):
+    """Heads of eight channels, that stand in one axis."""
+    blocks = x.reshape(*x.shape[:-1], -1, 8)
+    return np.moveaxis(EIGHT(np.moveaxis(blocks, -2, 0), positions), 0, -2).reshape(x.shape)
+
+
+def first_eight(x, positions):
+    return np.concatenate((EIGHT(x[..., :8], positions), x[..., 8:]), -1)
+
+
+def test_vectors_that_are_narrower_than_what_turns_may_be_refused():
+    row = rotated(first_eight).row("widths")
+    assert row.verdict == "holds"
+    assert row.line.endswith("4, 6 refused, and one pair is spread over all of its own")
+
+
 @pytest.mark.parametrize(
     ("target", "line"),
     [
         (right.OfOneWidth, "one width: 8; 6 others are refused, and one pair is spread over all of its own"),
         (right.from_a_table, "one width: 64; 6 others are refused"),
+        (tiled, ONE_TABLE.format("2, 4, 6, 16, 24, 64, 128")),
+        (by_blocks, ONE_TABLE.format("16, 24, 64, 128")),
     ],
 )
 def test_one_width_of_its_own_is_told(target, line):

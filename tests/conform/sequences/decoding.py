@@ -215,6 +215,14 @@ def by_mask(q, k, v, mask=None, cache=None):
     return softmax(scores if mask is None else np.where(mask, scores, -np.inf)) @ v, (k, v)
 
 
+def by_added_mask(q, k, v, attention_mask=None, past_key_value=None):
+    """As decoders of transformers: the mask has four axes, is added, and is cut to the number of keys."""
+    bias = 0 if attention_mask is None else attention_mask[:, :, :, : attention_mask.shape[-1]].astype(q.dtype)
+    if past_key_value is not None:
+        k, v = (np.concatenate(each, -2) for each in zip(past_key_value, (k, v), strict=True))
+    return softmax(q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5) + bias) @ v, (k, v)
+
+
 def tokens_first(q, k, v, cache=None):
     """[b t h d]."""
     out, cache = decode()(*(x.swapaxes(1, 2) for x in (q, k, v)), cache)
@@ -257,6 +265,7 @@ RIGHT = {
     "softmax in single precision": softmax_in_single_precision,
     "cache in single precision": cache_in_single_precision,
     "by mask": by_mask,
+    "by added mask": by_added_mask,
     "tokens first": tokens_first,
     "in place": in_place,
 }

@@ -150,6 +150,35 @@ def test_a_row_that_sees_nothing_may_be_what_it_likes(suite):
     assert (counted(found)["fails"], len(told) > 3, "zero to ONNX" in told[0].line) == (0, True, True)
 
 
+def capped_unless_none(q, k, v, softcap=5.0):
+    return right(q, k, v, softcap=softcap)
+
+
+def always_capped(q, k, v, softcap=5.0):
+    return right(q, k, v, softcap=float(softcap))
+
+
+def narrow(q, k, v, mask=None, window=4):
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(whole(q, k, v, mask, causal=True, window=window))
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (capped_unless_none, ("softcap", "5.0 by default, and None where it is not asked")),
+        (always_capped, ("softcap", "5.0 by default, and no value that was tried switches it off")),
+        (narrow, ("window", "4 by default, and None where it is not asked")),
+    ],
+)
+def test_a_cap_or_a_window_that_is_on_by_default_is_switched_off_or_said(suite, target, said):
+    judged = suite.OnnxSuite(Direct(target), "onnx")
+    found = {row.name: row for row in judged.rows()}
+    assert said in judged.profile
+    assert counted(found)["fails"] == 0, next(row for row in found.values() if row.verdict == "fails")
+    assert counted(found)["holds"] > 0
+
+
 def test_half_precision_that_is_refused_and_float64_that_is_float32_are_told(suite):
     def single(q, k, v, mask=None):
         if q.dtype == np.float16:

@@ -1,0 +1,69 @@
+"""What a mask means, and its shape."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlab_theory.conform.attention.layouts import LAYOUTS, laid_out, weights_layout
+
+if TYPE_CHECKING:
+    from attnlab_theory.conform.attention.conventions import Conventions
+
+MEANINGS = ("bool-keep", "bool-drop", "ones-keep", "additive")
+"""True keeps, True drops, whole numbers of which 1 keeps and 0 drops, or numbers are added.
+
+In this order: `(1 - mask) * -1e9` takes 0 and minus infinity, too, and would drown the scores.
+"""
+
+WORDS = {
+    "bool-keep": "True keeps",
+    "bool-drop": "True drops",
+    "additive": "numbers are added",
+    "ones-keep": "1 keeps, 0 drops",
+}
+
+SHAPES = ("ts", "b1ts", "bts")
+"""Of a mask that all batch elements and heads share."""
+
+
+def shaped(mask: np.ndarray, way: "Conventions", batch: int) -> np.ndarray:
+    """A mask [t s], [b 1 t s] or [b h t s] with the axes that the target takes."""
+    if mask.ndim == 2 and way.mask_shape != "ts":
+        mask = np.repeat(mask[None, None], batch, axis=0)
+    if mask.ndim != 4:
+        return mask
+    return mask[:, 0] if way.mask_shape == "bts" else laid_out(mask, weights_layout(way.layout))
+
+
+def said(mask: np.ndarray, meaning: str, kind: np.dtype) -> np.ndarray:
+    """A mask, True keeps, in the words of a target.
+
+    Args:
+        mask: in any shape.
+        meaning: one of `MEANINGS`; else True keeps.
+        kind: of the numbers that are added.
+    """
+    match meaning:
+        case "bool-drop":
+            return ~mask
+        case "additive":
+            return np.where(mask, 0.0, -np.inf).astype(kind)
+        case "ones-keep":
+            return mask.astype(np.int64)
+    return mask
+
+
+def spelt(way: "Conventions", batch: int, *, whole: bool) -> str:
+    """The axes of `shaped`, as numpy writes them of `mask`.
+
+    Args:
+        way: of the target.
+        batch: how many elements.
+        whole: whether the mask is [b 1 t s] or [b h t s], and not [t s].
+    """
+    code = "mask"
+    if not whole and way.mask_shape != "ts":
+        code = f"np.repeat(mask[None, None], {batch}, 0)"
+    if not whole and way.mask_shape == "ts":
+        return code
+    return f"{code}[:, 0]" if way.mask_shape == "bts" else LAYOUTS[weights_layout(way.layout)].format(x=code)

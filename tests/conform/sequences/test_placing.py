@@ -1,0 +1,24 @@
+"""A decoder is told where its tokens stand, and asked for its cache, if it wants that."""
+
+import pytest
+
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.sequences.decode import DecodeSuite
+from tests.conform.sequences.placing import RIGHT, WRONG
+
+
+def name_of(target):
+    return getattr(target, "__name__", "")
+
+
+@pytest.mark.parametrize(("target", "told"), RIGHT.items(), ids=name_of)
+def test_right_decoders_hold_and_what_they_are_told_is_said(target, told):
+    suite = DecodeSuite(Direct(target), "decode")
+    assert dict(suite.profile).get("where tokens stand", "") == (f"is told by {told}" if told else "")
+    assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
+
+
+@pytest.mark.parametrize("target", WRONG, ids=name_of)
+def test_wrong_ones_fail_whatever_they_are_told(target):
+    rows = {row.name: row for row in DecodeSuite(Direct(target), "decode").rows()}
+    assert rows["token by token"].verdict == "fails"
