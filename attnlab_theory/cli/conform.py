@@ -13,25 +13,9 @@ if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Fenced
 
 Kinds = Literal[
-    "softmax",
-    "causal",
-    "multi-head",
-    "grouped-query",
-    "sliding-window",
-    "softcap",
-    "bias",
-    "mixer",
-    "decode",
-    "model",
-    "onnx",
-    "linear",
-    "recurrent",
-    "rotary",
-    "sinusoidal",
-    "alibi",
-    "dropout",
-    "random-features",
-]
+    "softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias", "mixer", "decode",
+    "model", "onnx", "linear", "recurrent", "rotary", "sinusoidal", "alibi", "dropout", "random-features",
+]  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -268,35 +252,15 @@ class Conform:
 
     def _board(self) -> int:
         """Judge other libraries, and write the board."""
-        from attnlab_theory import files
-        from attnlab_theory.conform.peers import catalogue, cells, environments, figure, page, run
-        from attnlab_theory.cores import cores
-        from attnlab_theory.report.progress import Messages
+        from attnlab_theory.conform.peers import board
 
         if self.kind is not None or self.template is not None or self.junit is not None or self.json:
             raise ValueError(
                 "--peers judges what the catalogue says: leave --as, --template, --json and --junit away"
             )
-        entries = catalogue.entries_of(self.target)
-        folder = (self.environments or environments.default_folder()).resolve()
-        troubles = []
-        with Messages() as messages:
-            if self.install:
-                names = dict.fromkeys(entry.environment for entry in entries)
-                troubles += environments.install(folder, [*names], messages.tell)
-        troubles += run.board(entries, self.board, folder, processes=cores(), again=self.again, tell=print)
-        found = cells.results(self.board, catalogue.ENTRIES)
-        for trouble in troubles:
-            print(trouble)
-        if any(trouble.endswith("not installed") for trouble in troubles):
-            print("Type: attnlab conform --peers --install")
-        if not found:
-            return 1
-        files.write_text(self.board / "README.md", page.page(found))
-        with files.replacing_all(self.board / "board", (".svg", ".png")) as paths:
-            figure.draw(found, [*paths.values()])
-        print(f"Wrote {self.board / 'README.md'}")
-        return int(bool(troubles))
+        return board.judged_and_written(
+            self.target, self.board, self.environments, install=self.install, again=self.again
+        )
 
     def _profiled(self, caller: "Fenced", declared: dict[str, Any]) -> int:
         """Print how the target wants to be called, and what it seems to be."""

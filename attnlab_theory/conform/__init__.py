@@ -25,9 +25,9 @@ process. `recording` remembers calls, and `replays` writes those that show a fai
 in.
 
 `callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
-hands over arrays of the target's own framework (`frameworks`), and says in one line whatever goes wrong. It can
-tell which types take part in a call (`watching`). By that, or by answers, `precision` knows that float64 is float32
-inside.
+hands over arrays of the target's own framework (`frameworks`, `exchange`), and says in one line whatever goes
+wrong. It can tell which types take part in a call (`watching`). By that, or by answers, `precision` knows that
+float64 is float32 inside.
 Nothing here imports jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and `door`
 are for pytest.
 """

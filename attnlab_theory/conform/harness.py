@@ -38,7 +38,7 @@ def _beside(name: str) -> Any:
     return found
 
 
-frameworks, limits, watching = _beside("frameworks"), _beside("limits"), _beside("watching")
+exchange, frameworks, limits, watching = map(_beside, ("exchange", "frameworks", "limits", "watching"))
 
 
 class Host:
@@ -85,15 +85,15 @@ class Host:
         # A pair has gone through JSON, which knows lists only.
         plain = {name: tuple(x) if isinstance(x, list) else x for name, x in plan["plain"].items()}
         plan = plan | {"plain": plain | frameworks.generators(plan.get("random", {}))}
-        given = [_strided(x) if plan["strided"] else x for x in arrays]
-        handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
+        given = [exchange.strided(x) if plan["strided"] else x for x in arrays]
+        handed = [exchange.handed(x, plan["framework"], plan["kind"]) for x in given]
         if plan.get("tracked"):
             handed = [frameworks.tracked(x) for x in handed]
         if plan.get("watched"):
             handed = [watching.watched(x) for x in handed]
         cotangent = handed.pop() if plan.get("cotangent") else None
         # Of what was handed over: jax makes float32 of float64.
-        kept = [_back(x).copy() for x in handed]
+        kept = [exchange.back(x).copy() for x in handed]
         places = len(handed) - len(plan["names"])
 
         def called(handed: Sequence[Any]) -> Any:
@@ -119,21 +119,23 @@ class Host:
                 elif cotangent is None:
                     came = called(handed)
                 else:
-                    came = frameworks.pulled_back(plan["framework"], called, handed, cotangent, _back)
+                    came = frameworks.pulled_back(plan["framework"], called, handed, cotangent, exchange.back)
                 if plan.get("overwrites"):
-                    first = _read(came)[0][0].copy()
+                    first = exchange.read(came)[0][0].copy()
                     called([2 * x if i < places else x for i, x in enumerate(handed)])
-                    told["overwritten"] = not np.array_equal(_read(came)[0][0], first, equal_nan=True)
+                    told["overwritten"] = not np.array_equal(exchange.read(came)[0][0], first, equal_nan=True)
                 for number in range(1, plan.get("times", 1)):
-                    again, first = (_read(each)[0][0] for each in (called(handed), came))
+                    again, first = (exchange.read(each)[0][0] for each in (called(handed), came))
                     if not np.array_equal(again, first, equal_nan=True):
                         told["differs"] = number + 1
                         break
             for place in plan.get("keep", ()):
                 told["kept"].append(len(self._kept))
-                self._kept.append(_part(came, place))
+                self._kept.append(exchange.part(came, place))
             if plan.get("reads", True):
-                returned, told["kind"], told["several"] = _read(_named_part(came, plan.get("part", ())))
+                returned, told["kind"], told["several"] = exchange.read(
+                    exchange.named_part(came, plan.get("part", ()))
+                )
                 told["shape"] = list(returned[0].shape)
         except limits.Slow:
             told["trouble"] = f"{SLOW} {plan['seconds']:g} s"
@@ -144,8 +146,8 @@ class Host:
                 raise
             told["trouble"] = _explained(error)
         told["printed"] = _line(printed.getvalue(), 60)
-        after = [_back(x) for x in handed]
-        told["changed"] = [i for i, pair in enumerate(zip(kept, after, strict=True)) if not _same(*pair)]
+        after = [exchange.back(x) for x in handed]
+        told["changed"] = [i for i, pair in enumerate(zip(kept, after, strict=True)) if not exchange.same(*pair)]
         return told, returned
 
     def _object(self, number: int) -> Any:
@@ -216,87 +218,6 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
             report = {"trouble": _explained(error)}
     written = np.frombuffer(json.dumps(report).encode(), np.uint8)
     return (written, *returned, *[np.zeros(0)] * (2 - len(returned)))
-
-
-def _handed(x: np.ndarray, framework: str, kind: str) -> Any:
-    """An array of the target's framework."""
-    if framework == "torch":
-        import torch  # pyright: ignore[reportMissingImports]
-
-        tensor = torch.from_numpy(x)
-        return tensor.to(torch.bfloat16) if kind == "bfloat16" and x.dtype == np.float32 else tensor
-    if framework == "jax":
-        import jax.numpy as jnp
-
-        return jnp.asarray(x, jnp.bfloat16 if kind == "bfloat16" and x.dtype == np.float32 else None)
-    return x
-
-
-def _back(x: Any) -> np.ndarray:
-    """An array of any framework as one of numpy, in float64 where it has numbers that numpy does not know."""
-    if isinstance(x, np.ndarray):
-        return x
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-        return x.float().numpy() if "bfloat16" in str(x.dtype) else x.numpy()
-    return np.asarray(x)
-
-
-def _part(came: Any, place: int | str) -> Any:
-    """A part of what was returned: by its place in a tuple, or by the name of an attribute or a key; "" is all."""
-    if place == "":
-        return came
-    if isinstance(place, str):
-        found = came.get(place) if isinstance(came, dict) else getattr(came, place, None)
-        if found is None:
-            raise TypeError(f"gave a {type(came).__name__} without {place}")
-        return found
-    if not isinstance(came, tuple | list) or len(came) <= place:
-        raise TypeError(f"gave a {type(came).__name__} where {place + 1} things were expected")
-    return came[place]
-
-
-def _named_part(came: Any, names: Sequence[str]) -> Any:
-    """The first part of these names that an object has; the object itself if it has none, or is an array."""
-    if hasattr(came, "shape"):
-        return came
-    for name in names:
-        found = came.get(name) if isinstance(came, dict) else getattr(came, name, None)
-        if hasattr(found, "shape"):
-            return found
-    return came
-
-
-def _read(came: Any) -> tuple[list[np.ndarray], str, bool]:
-    """The output and, of several, the weights; the type of the first; whether there were several."""
-    several = isinstance(came, tuple | list) and len(came) > 0 and hasattr(came[0], "shape")
-    parts = [*came][:2] if several else [came]
-    if several and not hasattr(parts[-1], "shape"):
-        parts = parts[:1]
-    if not hasattr(parts[0], "shape") and not np.isscalar(parts[0]) and not isinstance(parts[0], list):
-        raise TypeError(f"gave a {type(came).__name__}, and no array")
-    first: Any = parts[0]
-    kind = str(first.dtype if hasattr(first, "dtype") else np.asarray(first).dtype).removeprefix("torch.")
-    numbers = [_back(x) for x in parts]
-    if numbers[0].dtype.kind not in "fiub" and "float" not in kind:
-        raise TypeError(f"gave numbers of type {kind}")
-    return [np.ascontiguousarray(x, np.float64) for x in numbers], kind, several
-
-
-def _strided(x: np.ndarray) -> np.ndarray:
-    """The same numbers, in every second place of the last axis but one of a larger array."""
-    if x.ndim < 2:
-        return x
-    larger = np.zeros((*x.shape[:-2], 2 * x.shape[-2], x.shape[-1]), x.dtype)
-    larger[..., ::2, :] = x
-    return larger[..., ::2, :]
-
-
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether nothing was written: shapes and numbers, NaN included."""
-    if one.shape != other.shape:
-        return False
-    return bool(np.array_equal(one.astype(np.float64), other.astype(np.float64), equal_nan=True))
 
 
 def _explained(error: BaseException) -> str:

@@ -7,5 +7,5 @@ library never meets this package, and the judge never meets the library.
 
 `judging` judges one entry point, in a process of its own (`__main__`), and writes one JSON file. `run` starts those
 processes, two at a time. `snippets` runs what shows a failure, in that environment. `cells` reads the JSON files,
-and refuses a failure that nothing shows. `page` and `figure` make the board of them.
+and refuses a failure that nothing shows. `page` and `figure` make the board of them. `board` does all of it.
 """

@@ -2,4 +2,4 @@
 
 RECORD = "figures/calibration/conform.json"
 PAGE = "docs/conform_calibration.md"
-PARTS = ("planted", "museum", "mutants", "right")
+PARTS = ("planted", "museum", "mutants", "right", "suites")

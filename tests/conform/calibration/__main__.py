@@ -1,7 +1,8 @@
 """Calibrate conform: `python -m tests.conform.calibration` asks wrong and right code, and writes what it found.
 
-Parts are planted, museum, mutants, right; all if none is named. Each is written as soon as it is known. Mutants and
-right code are not asked again: remove the record to begin from nothing. `page` writes the page, and asks nothing.
+Parts are planted, museum, mutants, right (of the softmax family) and suites (right code of the other kinds); all if
+none is named. Each is written as soon as it is known. Mutants and right code are not asked again: remove the record
+to begin from nothing. `page` writes the page, and asks nothing.
 """
 
 import json
@@ -43,6 +44,9 @@ def main(words: list[str]) -> int:
         "museum": run.of_museum,
         "mutants": of_mutants,
         "right": lambda: run.of_right(SEEDS, known=found.get("right", ())),
+        "suites": lambda: run.of_suites(
+            SEEDS, known=found.get("suites", ()), keep=lambda rows: keep("suites", rows)
+        ),
     }
     for part in words or PARTS:
         if part != "page":

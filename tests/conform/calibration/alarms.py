@@ -25,6 +25,8 @@ class Right(NamedTuple):
     framework: str
     target: Callable[..., Any]
     declared: dict[str, Any]
+    narrow: bool = False
+    """Whether float64 is float32 somewhere inside, which has to be told."""
 
 
 def torch_plain(q, k, v, mask=None):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab_theory.conform.kinds import KINDS
+from attnlab_theory.conform.laws.dice import ALPHA
 from tests.conform.calibration import PAGE, RECORD
 
 Rows = list[dict[str, Any]]
@@ -29,10 +30,24 @@ and others: [the kinds](conform.md)). A convention does not count. All others st
 """
 
 RIGHT = """
-## Right code
+## Right code of the softmax family
 
 Each of these got {calls} in each number format, from {seeds} seeds. None may be called wrong. A call is *not
 judged* where rounding alone may move the answer as far as the values reach.
+
+{table}
+"""
+
+SUITES = """
+## Right code of other kinds
+
+Here whole suites are asked: every identity of a kind, each time on other draws of all its numbers. Sinusoids and
+linear biases draw none, and are asked once. An identity is *not judged* where rounding may hide everything, or
+where there is nothing to compare with. The last columns have the largest error per tolerance: of the identities
+that are named for a type, and of all others. *Told*: float64 is computed in float32. Then the row says so, and
+nobody fails for it.
+
+{chances}
 
 {table}
 """
@@ -75,6 +90,9 @@ def text(record: dict[str, Rows]) -> str:
     calls = sorted({each["calls"] for each in right})
     of = f"{calls[0]:,} to {calls[-1]:,} calls" if calls else "no calls"
     found += RIGHT.format(calls=of, seeds=max((each["seeds"] for each in right), default=0), table=_right(right))
+    suites = record.get("suites", [])
+    if suites:
+        found += SUITES.format(chances=_chances(suites), table=_suites(suites))
     return found + LISTS.format(
         planted=_table(
             ("bug", "kind", "found by", "by ONNX's vectors"),
@@ -121,6 +139,28 @@ def _right(rows: Rows) -> str:
             for each in rows
         ],
     )
+
+
+def _chances(rows: Rows) -> str:
+    """How many alarms chance alone would give."""
+    laws = sum(each["chances"] for each in rows)
+    return (
+        f"Asked: {sum(each['asked'] for each in rows):,}; accused: {sum(each['alarms'] for each in rows)}. "
+        f"{laws:,} of them are laws of chance, each with an error rate of at most {ALPHA:g}.\n"
+        f"So at most {laws * ALPHA:.1g} false alarms are expected of them."
+    )
+
+
+def _suites(rows: Rows) -> str:
+    types = ("float64", "float32", "float16", "bfloat16", "others")
+    lines = []
+    for each in rows:
+        errors = [f"{each['largest'][name]:.2g}" if each["largest"].get(name) else "-" for name in types]
+        if each["told"]:
+            errors[0] = "told"
+        counts = [f"{each[name]:,}" for name in ("draws", "asked", "not_judged", "alarms")]
+        lines.append((each["kind"], each["code"], *counts, *errors))
+    return _table(("kind", "code", "draws", "identities", "not judged", "accused", *types), lines)
 
 
 def _two(each: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """What the calibration asks, and what it answers, as plain values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.suite import suite_class
 from attnlab_theory.museum.bugs import BUGS
 from tests.conform import wrong
-from tests.conform.calibration import alarms, judging, museum, mutants
+from tests.conform.calibration import alarms, judging, museum, mutants, suites
 from tests.mutants.changes import Change
 
 Say = Callable[[str], None]
@@ -184,4 +184,26 @@ def of_right(
         for kind in alarms.TYPES[each.framework]:
             found.append(before.get((each.name, kind)) or alarms.asked(each, kind, seeds))
             say(f"{each.name}, {kind}: {found[-1]['alarms']} alarms, largest {found[-1]['largest']:.2g}")
+    return found
+
+
+def of_suites(
+    draws: int,
+    say: Say = print,
+    kinds: Collection[str] = (),
+    known: Sequence[dict[str, Any]] = (),
+    keep: Callable[[list[dict[str, Any]]], None] = lambda found: None,
+) -> list[dict[str, Any]]:
+    """Right code of the other kinds. What was asked before, with as many draws and no alarm, is not asked again."""
+    before = {(each["kind"], each["code"]): each for each in known if not each["alarms"]}
+    found: list[dict[str, Any]] = []
+    for each in suites.all_right():
+        if kinds and each.kind not in kinds:
+            continue
+        wanted, one = suites.draws_of(each, draws), before.get((each.kind, each.name))
+        if one is None or one["draws"] != wanted:
+            one = suites.asked(each, wanted)
+            say(f"{each.kind}, {each.name}: {one['alarms']} alarms in {one['asked']}; {one['first'] or 'none'}")
+        found.append(one)
+        keep(found)
     return found

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from attnlab_theory.conform.kinds import KINDS
 from attnlab_theory.museum.bugs import BUGS
 from tests.conform import wrong
-from tests.conform.calibration import PAGE, RECORD, museum, others, page
+from tests.conform.calibration import PAGE, RECORD, museum, others, page, suites
+from tests.conform.linear import linear_code
 
 ROOT = Path(__file__).parents[3]
 FOUND = json.loads((ROOT / RECORD).read_text("utf-8"))
@@ -61,6 +63,52 @@ def test_right_code_is_never_accused_and_its_errors_are_far_below_the_tolerance(
     assert {each["seeds"] for each in FOUND["right"]} == {100}
     assert max(each["largest"] for each in FOUND["right"]) < 0.5
     assert {each["code"].partition(":")[0] for each in FOUND["right"]} == {"numpy", "jax", "torch"}
+
+
+def test_right_code_of_every_other_kind_is_asked_whole_and_never_accused():
+    rows = FOUND["suites"]
+    assert [(each["kind"], each["code"]) for each in rows if each["alarms"]] == []
+    assert {each["kind"] for each in rows} == {
+        name for name, kind in KINDS.items() if kind.suite not in (KINDS["softmax"].suite, KINDS["onnx"].suite)
+    }
+    assert {each["code"].partition(":")[0] for each in rows} == {"numpy", "jax", "torch"}
+    assert min(each["draws"] for each in rows if each["kind"] not in suites.STEADY) >= 20
+    assert max(max(each["largest"].values()) for each in rows if each["largest"]) < 1
+
+
+def test_other_draws_hand_over_other_numbers_and_the_same_ones_again():
+    seen = {}
+
+    def asked(draw):
+        arrays = seen.setdefault(draw, [])
+
+        def target(q, k, v):
+            arrays.append(q.sum())
+            return linear_code.states(q, k, v)
+
+        return suites.asked(suites.Right("numpy: remembers", "linear", "numpy", target, {}), draw)
+
+    first, both = asked(1), asked(2)
+    n = len(seen[1])
+    assert seen[2][:n] == seen[1]
+    assert len({float(x) for x in seen[2][:n]} & {float(x) for x in seen[2][n:]}) < n / 2
+    assert both["asked"] == 2 * first["asked"]
+
+
+@pytest.mark.parametrize(
+    ("target", "narrow", "alarms"),
+    [
+        (linear_code.in_float32, True, False),
+        (linear_code.in_float32, False, True),
+        (linear_code.buggy("features in half precision"), False, True),
+        (linear_code.states, False, False),
+    ],
+    ids=["told", "told of float64", "wrong", "right"],
+)
+def test_a_wrong_identity_is_an_alarm_and_so_is_float32_that_is_told_of_float64(target, narrow, alarms):
+    found = suites.asked(suites.Right("numpy: one", "linear", "numpy", target, {}, narrow), 1)
+    assert (bool(found["alarms"]), bool(found["first"])) == (alarms, alarms)
+    assert bool(found["told"]) == (target is linear_code.in_float32)
 
 
 def quiet(line):

@@ -29,16 +29,12 @@ def test_right_code_holds_however_it_is_written(target):
     assert suite.largest < 1
 
 
-def in_float32(q, k, v, causal=False):
-    return code.parallel(*(x.astype(np.float32) for x in (q, k, v)), causal).astype(q.dtype)
-
-
 def wrong_in_float64(q, k, v, causal=False):
     return code.parallel(q, k, v, causal) * (1 + 1e-3 * (q.dtype == np.float64))
 
 
 def test_float64_that_is_float32_inside_is_told_once_and_fails_nowhere():
-    suite, failed = failures(in_float32)
+    suite, failed = failures(code.in_float32)
     assert failed == []
     rows = {row.name: row for row in suite.rows(("float64", "pairs"))}
     assert (rows["float64"].verdict, rows["pairs"].verdict) == ("convention", "holds")

@@ -1,0 +1,90 @@
+"""What is handed over to a target, and what comes back: arrays of its own framework, and those of numpy.
+
+`harness` loads this file by its path, so it imports nothing of this package.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def handed(x: np.ndarray, framework: str, kind: str) -> Any:
+    """An array of the target's framework."""
+    if framework == "torch":
+        import torch  # pyright: ignore[reportMissingImports]
+
+        tensor = torch.from_numpy(x)
+        return tensor.to(torch.bfloat16) if kind == "bfloat16" and x.dtype == np.float32 else tensor
+    if framework == "jax":
+        import jax.numpy as jnp
+
+        return jnp.asarray(x, jnp.bfloat16 if kind == "bfloat16" and x.dtype == np.float32 else None)
+    return x
+
+
+def back(x: Any) -> np.ndarray:
+    """An array of any framework as one of numpy, in float64 where it has numbers that numpy does not know."""
+    if isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+        return x.float().numpy() if "bfloat16" in str(x.dtype) else x.numpy()
+    return np.asarray(x)
+
+
+def part(came: Any, place: int | str) -> Any:
+    """A part of what was returned: by its place in a tuple, or by the name of an attribute or a key; "" is all."""
+    if place == "":
+        return came
+    if isinstance(place, str):
+        found = came.get(place) if isinstance(came, dict) else getattr(came, place, None)
+        if found is None:
+            raise TypeError(f"gave a {type(came).__name__} without {place}")
+        return found
+    if not isinstance(came, tuple | list) or len(came) <= place:
+        raise TypeError(f"gave a {type(came).__name__} where {place + 1} things were expected")
+    return came[place]
+
+
+def named_part(came: Any, names: Sequence[str]) -> Any:
+    """The first part of these names that an object has; the object itself if it has none, or is an array."""
+    if hasattr(came, "shape"):
+        return came
+    for name in names:
+        found = came.get(name) if isinstance(came, dict) else getattr(came, name, None)
+        if hasattr(found, "shape"):
+            return found
+    return came
+
+
+def read(came: Any) -> tuple[list[np.ndarray], str, bool]:
+    """The output and, of several, the weights; the type of the first; whether there were several."""
+    several = isinstance(came, tuple | list) and len(came) > 0 and hasattr(came[0], "shape")
+    parts = [*came][:2] if several else [came]
+    if several and not hasattr(parts[-1], "shape"):
+        parts = parts[:1]
+    if not hasattr(parts[0], "shape") and not np.isscalar(parts[0]) and not isinstance(parts[0], list):
+        raise TypeError(f"gave a {type(came).__name__}, and no array")
+    first: Any = parts[0]
+    kind = str(first.dtype if hasattr(first, "dtype") else np.asarray(first).dtype).removeprefix("torch.")
+    numbers = [back(x) for x in parts]
+    if numbers[0].dtype.kind not in "fiub" and "float" not in kind:
+        raise TypeError(f"gave numbers of type {kind}")
+    return [np.ascontiguousarray(x, np.float64) for x in numbers], kind, several
+
+
+def strided(x: np.ndarray) -> np.ndarray:
+    """The same numbers, in every second place of the last axis but one of a larger array."""
+    if x.ndim < 2:
+        return x
+    larger = np.zeros((*x.shape[:-2], 2 * x.shape[-2], x.shape[-1]), x.dtype)
+    larger[..., ::2, :] = x
+    return larger[..., ::2, :]
+
+
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether nothing was written: shapes and numbers, NaN included."""
+    if one.shape != other.shape:
+        return False
+    return bool(np.array_equal(one.astype(np.float64), other.astype(np.float64), equal_nan=True))
