@@ -40,6 +40,12 @@ class Cell(NamedTuple):
         words = {"cannot": "–", "unmasked": "holds, no mask"}
         return f"FAILS: {self.failing[0]['name']}" if self.failing else words.get(self.word, self.word)
 
+    @property
+    def much(self) -> str:
+        """By how many tolerances the first failure is off, where that is a number."""
+        off = self.failing[0]["tolerances"] if self.failing else None
+        return f", {off:,.0f} tolerances" if off and off > 1 else ""
+
 
 class Result(NamedTuple):
     """An entry point, and what one file says of it."""

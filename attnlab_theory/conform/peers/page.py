@@ -57,7 +57,11 @@ def page(found: Sequence[Result]) -> str:
                 (
                     result.entry.called,
                     result.told["version"],
-                    *(cell_of(result, kind).text + "*" * (kind in result.entry.notes) for kind in shown),
+                    *(
+                        cell.text + cell.much + "*" * (kind in result.entry.notes)
+                        for kind in shown
+                        for cell in [cell_of(result, kind)]
+                    ),
                     agreement(paths_of(result, found)),
                 )
                 for result in found

@@ -300,6 +300,7 @@ def test_the_page_says_what_is_fair_to_know_of_a_cell(judged):
     written = page.page(cells.results(out, told))
     assert "| own right | softmax | its bias is ours |" in written
     assert "| holds* |" in written
+    assert re.search(r"\| FAILS: more queries, \d[\d,]+ tolerances \|", written)
     assert "\n\nIt is right for short queries.\n\n```python" in written
 
 
