@@ -168,6 +168,20 @@ def test_what_one_place_documents_stands_in_one_line_with_what_is_furthest_off(f
     assert "| own right | softmax, multi-head | masks, padding | 9 off | its manual |" in written
 
 
+def test_functions_of_attention_and_everything_else_have_a_table_each(folder):
+    one = told_as(entry(folder, "right"), [])
+    other = told_as(entry(folder, "wrong", kinds={"model": "wrong"}), [])
+    written = page.page([other, one])
+    assert (
+        "| entry point | version | softmax | paths |\n| --- | --- | --- | --- |\n| own right | 1 | holds |"
+        in written
+    )
+    assert (
+        "| entry point | version | model | paths |\n| --- | --- | --- | --- |\n| own wrong | 1 | holds |" in written
+    )
+    assert cells.parts([one]) == [[one]]
+
+
 def test_conventions_are_told_without_the_numbers_of_each_kind(folder):
     rows = [
         {"name": "float64", "verdict": "convention", "line": "computed in float32: 2e+06 tolerances"},
