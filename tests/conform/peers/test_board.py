@@ -172,13 +172,9 @@ def test_functions_of_attention_and_everything_else_have_a_table_each(folder):
     one = told_as(entry(folder, "right"), [])
     other = told_as(entry(folder, "wrong", kinds={"model": "wrong"}), [])
     written = page.page([other, one])
-    assert (
-        "| entry point | version | softmax | paths |\n| --- | --- | --- | --- |\n| own right | 1 | holds |"
-        in written
-    )
-    assert (
-        "| entry point | version | model | paths |\n| --- | --- | --- | --- |\n| own wrong | 1 | holds |" in written
-    )
+    for kind, name in (("softmax", "right"), ("model", "wrong")):
+        head = f"| entry point | version | {kind} | paths |\n| --- | --- | --- | --- |"
+        assert f"{head}\n| own {name} | 1 | holds |" in written
     assert cells.parts([one]) == [[one]]
 
 
