@@ -72,6 +72,8 @@ def page(found: Sequence[Result]) -> str:
         "## Conventions",
         "A convention is a choice, and no failure. A blind row is a query that sees no key. Its convention fails "
         "in two cases: it reads keys that are hidden from it, or two ways through one object choose differently. "
+        "An early query stands before the first key, in a call with more queries than keys. No text has such queries, "
+        "so all that they give is a choice. "
         "An empty cell has nothing to tell. Where kinds differ, all are named.",
         _table(("entry point", *TOLD), (_told(result) for result in found)),
         "## Versions",
@@ -161,6 +163,10 @@ def _words(name: str, line: str) -> str:
     """What of a convention is worth a cell: the choice, without numbers that each kind has for itself."""
     if name == "hidden keys":
         return "; ".join(each.replace("finite: ", "") for each in line.split("; ") if "finite: " in each)
+    if name == "hidden NaN" and line.startswith("reaches the output"):
+        return f"reaches the output from {'keys and values' if 'in a key' in line else 'values'}"
+    if name == ALIGNMENT and line.startswith("square"):
+        return "refused"
     if line.startswith(("refused: ", "computed in float32: ")):
         return line.partition(": ")[0]
     return line.partition(". ")[0]
