@@ -14,8 +14,11 @@ AGREE = ("blind rows",)
 BLIND = ("causal", "sliding-window")
 """Kinds that hide something by themselves: whoever takes no mask beside it was not asked about blind rows."""
 
+ATTENTION = ("softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias")
+"""Kinds of a function of queries, keys and values."""
+
 COLUMNS = (
-    *("softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias"),
+    *ATTENTION,
     *("rotary", "sinusoidal", "alibi", "linear", "recurrent", "random-features", "dropout"),
     *("mixer", "decode", "model"),
 )
@@ -39,6 +42,12 @@ class Cell(NamedTuple):
         """In a few words."""
         words = {"cannot": "–", "unmasked": "holds, no mask"}
         return f"FAILS: {self.failing[0]['name']}" if self.failing else words.get(self.word, self.word)
+
+    @property
+    def much(self) -> str:
+        """By how many tolerances the first failure is off, where that is a number."""
+        off = self.failing[0]["tolerances"] if self.failing else None
+        return f", {off:,.0f} tolerances" if off and off > 1 else ""
 
 
 class Result(NamedTuple):
@@ -155,6 +164,14 @@ def conventions(result: Result, kind: str) -> dict[str, str]:
 def columns(found: Sequence[Result]) -> list[str]:
     """The kinds as which somebody was judged, in the order of `COLUMNS`."""
     return [kind for kind in COLUMNS if any(kind in result.told["kinds"] for result in found)]
+
+
+def parts(found: Sequence[Result]) -> list[list[Result]]:
+    """Functions of attention, and then everything else; a part that is empty is left out."""
+    both: tuple[list[Result], list[Result]] = ([], [])
+    for result in found:
+        both[not {*result.told["kinds"]} & {*ATTENTION}].append(result)
+    return [part for part in both if part]
 
 
 def cell_of(result: Result, kind: str) -> Cell:

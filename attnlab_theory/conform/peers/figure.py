@@ -1,12 +1,13 @@
-"""The board as a figure: entry points by kinds."""
+"""The board as a figure: entry points by kinds, functions of attention above everything else."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab_theory.conform.peers.cells import Result, agreement, cell_of, columns, paths_of
+from attnlab_theory.conform.peers.cells import Result, agreement, cell_of, columns, parts, paths_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLOURS = {
@@ -21,6 +22,9 @@ COLOURS = {
 ROW = 0.3
 """Inches of a row."""
 
+HEAD = 0.6
+"""Inches of the names of the columns."""
+
 
 def draw(found: Sequence[Result], paths_to: Sequence[Path]) -> None:
     """Write the figure to every path, each ending in .svg or .png."""
@@ -32,16 +36,25 @@ def draw(found: Sequence[Result], paths_to: Sequence[Path]) -> None:
 def _drawn(found: Sequence[Result]) -> "Figure":
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    panels = parts(found)
+    names = [[*columns(rows), "paths"] for rows in panels]
+    width = 4.4 + 0.9 * max(map(len, names))
+    heights = [HEAD + ROW * len(rows) for rows in panels]
+    figure = Figure(figsize=(width, 0.6 + sum(heights)), layout=ConstrainedLayoutEngine(w_pad=0.15))
+    axes = figure.subplots(len(panels), squeeze=False, height_ratios=heights)[:, 0]
+    count = sum(_panel(*each, found) for each in zip(axes, panels, names, strict=True))
+    title = f"{len(found)} entry points, {count} cells that fail, and in what"
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _panel(axes: "Axes", rows: Sequence[Result], names: Sequence[str], found: Sequence[Result]) -> int:
+    """Draw some entry points by the kinds that they have, and count the cells that fail."""
     from matplotlib.patches import Rectangle
 
-    kinds = columns(found)
-    names = [*kinds, "paths"]
-    figure = Figure(
-        figsize=(4.4 + 0.9 * len(names), 1.2 + ROW * len(found)), layout=ConstrainedLayoutEngine(w_pad=0.15)
-    )
-    axes = figure.subplots()
     count = 0
-    for i, result in enumerate(found):
+    for i, result in enumerate(rows):
         for j, kind in enumerate(names):
             if kind == "paths":
                 cell = paths_of(result, found)
@@ -55,14 +68,12 @@ def _drawn(found: Sequence[Result]) -> "Figure":
             axes.text(
                 j, i, text, ha="center", va="center", fontsize=7.5, color="white" if words == "fails" else "black"
             )
-    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(found) - 0.5, -0.5))
+    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(rows) - 0.5, -0.5))
     axes.set_xticks(range(len(names)), [name.replace("-", "-\n") for name in names], fontsize=8)
     axes.xaxis.tick_top()
-    axes.set_yticks(range(len(found)), [result.entry.called for result in found], fontsize=8)
+    axes.set_yticks(range(len(rows)), [result.entry.called for result in rows], fontsize=8)
     axes.tick_params(length=0)
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    title = f"{len(found)} entry points, {count} cells that fail, and in what"
-    figure.suptitle(title, fontsize=11)
-    return figure
+    return count

@@ -12,6 +12,7 @@ from attnlab_theory.conform.peers.cells import (
     cell_of,
     columns,
     conventions,
+    parts,
     paths_of,
     reds,
 )
@@ -40,10 +41,9 @@ def page(found: Sequence[Result]) -> str:
         ValueError: if a failure has no snippet that shows it.
     """
     failures = reds(found)
-    shown = columns(found)
     seconds = sum(result.told["core_seconds"] for result in found)
     failing = {red.result.entry.name for red in failures}
-    parts = [
+    written = [
         f"<!-- Written by {COMMAND} from the JSON files of this folder. Changes are lost. -->",
         "# Do other libraries keep what they promise?",
         f"```\n{COMMAND}\n```",
@@ -51,18 +51,7 @@ def page(found: Sequence[Result]) -> str:
         f"fail somewhere. [docs/peers.md](../../docs/peers.md) says how to read this page. All of it took "
         f"{seconds / 60:.0f} minutes of one core.",
         "![the board](board.svg)",
-        _table(
-            ("entry point", "version", *shown, "paths"),
-            (
-                (
-                    result.entry.called,
-                    result.told["version"],
-                    *(cell_of(result, kind).text + "*" * (kind in result.entry.notes) for kind in shown),
-                    agreement(paths_of(result, found)),
-                )
-                for result in found
-            ),
-        ),
+        *(_board(part, found) for part in parts(found)),
         "–: not judged. Most of these have no argument of their own for that; some have one, and were not tried. "
         "no mask: it was called without a mask, so nobody asked what becomes of a row without visible keys. "
         "as documented: something fails, and the library says or shows that it means to; the section of that name "
@@ -83,6 +72,8 @@ def page(found: Sequence[Result]) -> str:
         "## Conventions",
         "A convention is a choice, and no failure. A blind row is a query that sees no key. Its convention fails "
         "in two cases: it reads keys that are hidden from it, or two ways through one object choose differently. "
+        "An early query stands before the first key, in a call with more queries than keys. No text has such "
+        "queries, so all that they give is a choice. "
         "An empty cell has nothing to tell. Where kinds differ, all are named.",
         _table(("entry point", *TOLD), (_told(result) for result in found)),
         "## Versions",
@@ -104,7 +95,18 @@ def page(found: Sequence[Result]) -> str:
         ),
         "The largest error is that of a right answer, over its tolerance.",
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(part for part in written if part) + "\n"
+
+
+def _board(rows: Sequence[Result], found: Sequence[Result]) -> str:
+    """Some entry points by the kinds that they have."""
+    shown = columns(rows)
+    body = []
+    for result in rows:
+        cells = [(kind, cell_of(result, kind)) for kind in shown]
+        told = (cell.text + cell.much + "*" * (kind in result.entry.notes) for kind, cell in cells)
+        body.append((result.entry.called, result.told["version"], *told, agreement(paths_of(result, found))))
+    return _table(("entry point", "version", *shown, "paths"), body)
 
 
 def _largest(result: Result) -> float:
@@ -161,6 +163,10 @@ def _words(name: str, line: str) -> str:
     """What of a convention is worth a cell: the choice, without numbers that each kind has for itself."""
     if name == "hidden keys":
         return "; ".join(each.replace("finite: ", "") for each in line.split("; ") if "finite: " in each)
+    if name == "hidden NaN" and line.startswith("reaches the output"):
+        return f"reaches the output from {'keys and values' if 'in a key' in line else 'values'}"
+    if name == ALIGNMENT and line.startswith("square"):
+        return "refused"
     if line.startswith(("refused: ", "computed in float32: ")):
         return line.partition(": ")[0]
     return line.partition(". ")[0]

@@ -168,6 +168,16 @@ def test_what_one_place_documents_stands_in_one_line_with_what_is_furthest_off(f
     assert "| own right | softmax, multi-head | masks, padding | 9 off | its manual |" in written
 
 
+def test_functions_of_attention_and_everything_else_have_a_table_each(folder):
+    one = told_as(entry(folder, "right"), [])
+    other = told_as(entry(folder, "wrong", kinds={"model": "wrong"}), [])
+    written = page.page([other, one])
+    for kind, name in (("softmax", "right"), ("model", "wrong")):
+        head = f"| entry point | version | {kind} | paths |\n| --- | --- | --- | --- |"
+        assert f"{head}\n| own {name} | 1 | holds |" in written
+    assert cells.parts([one]) == [[one]]
+
+
 def test_conventions_are_told_without_the_numbers_of_each_kind(folder):
     rows = [
         {"name": "float64", "verdict": "convention", "line": "computed in float32: 2e+06 tolerances"},
@@ -176,11 +186,13 @@ def test_conventions_are_told_without_the_numbers_of_each_kind(folder):
             "verdict": "convention",
             "line": "float32: all; float16: finite: a score shows",
         },
+        {"name": "hidden NaN", "verdict": "convention", "line": "reaches the output: nan in a value"},
         {"name": "empty batch", "verdict": "convention", "line": "refused: ValueError: no"},
     ]
     result = told_as(entry(folder, "right"), rows, **{page.ALIGNMENT: "end: last"})
-    told = "| own right | end: last |  |  | float16: a score shows |  | computed in float32 |  |  |  | refused |"
-    assert told in page.page([result])
+    told = ["end: last", "", "", "float16: a score shows", "reaches the output from values"]
+    told += ["computed in float32", "", "", "", "refused"]
+    assert f"| own right | {' | '.join(told)} |" in page.page([result])
 
 
 def test_what_is_written_is_not_judged_again_until_the_adapter_changes(judged, folder, tmp_path):
@@ -300,6 +312,7 @@ def test_the_page_says_what_is_fair_to_know_of_a_cell(judged):
     written = page.page(cells.results(out, told))
     assert "| own right | softmax | its bias is ours |" in written
     assert "| holds* |" in written
+    assert re.search(r"\| FAILS: more queries, \d[\d,]+ tolerances \|", written)
     assert "\n\nIt is right for short queries.\n\n```python" in written
 
 

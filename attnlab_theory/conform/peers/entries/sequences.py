@@ -85,6 +85,14 @@ ENTRIES: tuple[Entry, ...] = (
         declared={"framework": "torch"},
     ),
     Entry(
+        name="rotary-embedding-torch.rotate",
+        called="rotary_embedding_torch.RotaryEmbedding.rotate_queries_or_keys",
+        library="rotary-embedding-torch",
+        environment="torch",
+        kinds={"rotary": "rotate"},
+        declared={"framework": "torch"},
+    ),
+    Entry(
         name="torch.dropout",
         called="torch.nn.functional.scaled_dot_product_attention, dropout_p",
         library="torch",
@@ -92,14 +100,6 @@ ENTRIES: tuple[Entry, ...] = (
         kinds={"dropout": "sdpa"},
         declared=TORCH,
         file="torch_dropout.py",
-    ),
-    Entry(
-        name="rotary-embedding-torch.rotate",
-        called="rotary_embedding_torch.RotaryEmbedding.rotate_queries_or_keys",
-        library="rotary-embedding-torch",
-        environment="torch",
-        kinds={"rotary": "rotate"},
-        declared={"framework": "torch"},
     ),
     Entry(
         name="linear-attention-transformer.whole",
