@@ -22,7 +22,7 @@ class Conventions:
 
     framework: str = "numpy"
     layout: str = "bhtd"
-    order: str = "qkv"
+    operands: str = "qkv"
     """In which queries, keys and values are handed over, by their names."""
     mask: str = ""
     """One of `masks.MEANINGS`; empty where it takes none."""
@@ -106,7 +106,7 @@ class Conventions:
 
     def handed(self, given: Arrays, case: Case) -> list[np.ndarray]:
         """The arrays as the target takes them."""
-        found = [laid_out(getattr(given, name), self.layout) for name in self.order]
+        found = [laid_out(getattr(given, name), self.layout) for name in self.operands]
         given = self._filled(given, case)
         if given.mask is not None:
             found.append(masks.said(masks.shaped(given.mask, self, case.batch), self.mask, given.q.dtype))

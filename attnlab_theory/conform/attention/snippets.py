@@ -31,7 +31,7 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         drawn = [line.replace("nan", "np.nan").replace("inf", "np.inf") for line in drawn]
     else:
         drawn = lines(case)
-    handed = [LAYOUTS[way.layout].format(x=x) for x in way.order]
+    handed = [LAYOUTS[way.layout].format(x=x) for x in way.operands]
     plain, names = way.plan(case)
     words = {"bool-drop": "~{x}", "additive": f"np.where({{x}}, 0, -np.inf).astype('{storage(case.kind)}')"}
     words |= {"ones-keep": "{x}.astype('int64')"}
