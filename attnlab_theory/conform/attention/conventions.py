@@ -109,7 +109,8 @@ class Conventions:
         found = [laid_out(getattr(given, name), self.layout) for name in self.operands]
         given = self._filled(given, case)
         if given.mask is not None:
-            found.append(masks.said(masks.shaped(given.mask, self, case.batch), self.mask, given.q.dtype))
+            mask = masks.shaped(given.mask, self.mask_shape, self.layout, case.batch)
+            found.append(masks.said(mask, self.mask, given.q.dtype))
         if given.bias is not None:
             axes, bias = weights_layout(self.layout), given.bias
             if self.whole_bias and bias.ndim == 3:

@@ -56,7 +56,9 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
             shown = LAYOUTS[weights_layout(way.layout)].format(x="bias")
         if role == "mask":
             whole = case.by_head or case.mask.startswith("element")
-            shown = words.get(way.mask, "{x}").format(x=masks.spelt(way, case.batch, whole=whole))
+            shown = words.get(way.mask, "{x}").format(
+                x=masks.spelt(way.mask_shape, way.layout, case.batch, whole=whole)
+            )
         if role == "padding":
             shown = words.get(way.padding, "{x}").format(x="padding")
         if role == "bias" and way.whole_bias and not case.bias_by_element:
