@@ -13,6 +13,7 @@ that is named, as `suite("mine.py::attention", kind="causal")`, is called in a c
 `attnlab conform`.
 """
 
+import atexit
 import contextlib
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ def suite(
     accumulate: str | None = None,
     seconds: float | None = None,
     **declared: Any,
-) -> Callable[..., None]:
+) -> Callable[[str], None]:
     """A test function with a case for each identity, to be given a name that begins with `test`.
 
     Args:
@@ -62,10 +63,10 @@ def suite(
 
     opened: "list[Suite | ValueError]" = []
 
-    def judged(config: pytest.Config) -> "Suite":
+    def judged() -> "Suite":
         if not opened:
             try:
-                opened.append(judge(_caller(target, seconds, config), kind, declared, accumulate))
+                opened.append(judge(_caller(target, seconds), kind, declared, accumulate))
             except ValueError as error:
                 opened.append(error)
         if isinstance(opened[0], ValueError):
@@ -73,9 +74,9 @@ def suite(
         return opened[0]
 
     @pytest.mark.parametrize("identity", names)
-    def test(identity: str, pytestconfig: pytest.Config) -> None:
+    def test(identity: str) -> None:
         try:
-            row = next(judged(pytestconfig).rows([identity]), None)
+            row = next(judged().rows([identity]), None)
         except ValueError as error:
             pytest.fail(str(error), pytrace=False)
         if row is None:
@@ -89,19 +90,19 @@ def suite(
     return test
 
 
-def _caller(target: Callable[..., Any] | str, seconds: float | None, config: pytest.Config) -> "Caller":
-    """A caller in this process of a function; of a name in a child, which ends with the session."""
+def _caller(target: Callable[..., Any] | str, seconds: float | None) -> "Caller":
+    """A caller in this process of a function; of a name in a child, which ends with this process."""
     from attnlab_theory.conform.callers import USUAL, Direct, Fenced
 
     limit = USUAL if seconds is None else seconds
     if not isinstance(target, str):
         return Direct(target, seconds=limit)
     block = contextlib.ExitStack()
-    config.add_cleanup(block.close)
+    atexit.register(block.close)
     return block.enter_context(Fenced(target, seconds=limit))
 
 
-def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[[str], None]]:
     """Make tests of a function of q, k, v: the decorated function is the target.
 
     Args:
@@ -109,7 +110,7 @@ def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], Callab
         options: options of `suite`, such as `include`, `exclude` and the layout.
     """
 
-    def decorated(target: Callable[..., Any]) -> Callable[..., None]:
+    def decorated(target: Callable[..., Any]) -> Callable[[str], None]:
         test = suite(target, kind=kind, **options)
         test.__name__, test.__module__ = target.__name__, target.__module__
         return test

@@ -58,7 +58,7 @@ def ask(
     report, came = caller.call(plan, way.handed(given, case))
     if report["trouble"]:
         return Answer(trouble=report["trouble"])
-    names = (*way.order, *named)
+    names = (*way.operands, *named)
     changed = tuple(names[i] for i in report["changed"])
     output, *others = came
     right = (case.batch, case.heads, case.queries, case.value_width)
@@ -85,7 +85,7 @@ def call_of(way: Conventions, case: Case, given: Arrays | None = None) -> str:
     """A call in words: the shapes and arguments that were handed over."""
     given = arrays(case) if given is None else given
     plain, named = way.plan(case)
-    shapes = dict(zip((*way.order, *named), way.handed(given, case), strict=True))
+    shapes = dict(zip((*way.operands, *named), way.handed(given, case), strict=True))
     said = [f"{name} {[*x.shape]}" for name, x in shapes.items()] + [f"{n}={x}" for n, x in plain.items()]
     more = [case.values] * (case.values != "plain") + [f"mask: {case.mask}"] * (case.mask != "none")
     more += [f"{case.garbage} in hidden {case.within}"] * bool(case.garbage) + ["strided"] * case.strided

@@ -22,7 +22,7 @@ class Conventions:
 
     framework: str = "numpy"
     layout: str = "bhtd"
-    order: str = "qkv"
+    operands: str = "qkv"
     """In which queries, keys and values are handed over, by their names."""
     mask: str = ""
     """One of `masks.MEANINGS`; empty where it takes none."""
@@ -106,10 +106,11 @@ class Conventions:
 
     def handed(self, given: Arrays, case: Case) -> list[np.ndarray]:
         """The arrays as the target takes them."""
-        found = [laid_out(getattr(given, name), self.layout) for name in self.order]
+        found = [laid_out(getattr(given, name), self.layout) for name in self.operands]
         given = self._filled(given, case)
         if given.mask is not None:
-            found.append(masks.said(masks.shaped(given.mask, self, case.batch), self.mask, given.q.dtype))
+            mask = masks.shaped(given.mask, self.mask_shape, self.layout, case.batch)
+            found.append(masks.said(mask, self.mask, given.q.dtype))
         if given.bias is not None:
             axes, bias = weights_layout(self.layout), given.bias
             if self.whole_bias and bias.ndim == 3:

@@ -75,7 +75,7 @@ def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pu
         return Pulled(report["trouble"], {})
     found, flat = {}, came[0]
     more = ("mask", "bias", "padding", "lengths")
-    roles = [*way.order, *(x for x in more if getattr(given, x) is not None or way.adds(case, x))]
+    roles = [*way.operands, *(x for x in more if getattr(given, x) is not None or way.adds(case, x))]
     for role, x in zip(roles, handed, strict=True):
         if x.dtype.kind == "f":
             part, flat = flat[: x.size].reshape(x.shape), flat[x.size :]

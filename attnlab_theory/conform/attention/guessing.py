@@ -58,7 +58,13 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     if given.get(names.get("causal", "")) is True:
         # It hides the future unless it is told not to.
         always[names["causal"]] = False
-    known = {"always": always, "order": order_of(about["parameters"]), **declared, "names": names, "musts": musts}
+    known = {
+        "always": always,
+        "operands": order_of(about["parameters"]),
+        **declared,
+        "names": names,
+        "musts": musts,
+    }
     profile = Profile(Conventions(**known), [], [])
     profile = _laid_out(caller, kind, declared, profile, about)
     refuse_unsettled(caller, kind, profile.way, about)
@@ -139,8 +145,8 @@ def _said_layout(
     if kind.grouped:
         order = "h % groups (interleaved)" if way.interleaved else "h // (heads / groups) (neighbours share)"
         lines.append(("head h reads the keys", order))
-    if way.order != "qkv":
-        lines.append(("called as", f"f({', '.join(way.order)}), by the names of its parameters"))
+    if way.operands != "qkv":
+        lines.append(("called as", f"f({', '.join(way.operands)}), by the names of its parameters"))
     if used := [f"{name} ({role})" for role, name in way.names.items()]:
         lines.append(("arguments by name", ", ".join(used)))
     causal = way.names.get("causal")

@@ -1,13 +1,8 @@
 """What a mask means, and its shape."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from attnlab_theory.conform.attention.layouts import LAYOUTS, laid_out, weights_layout
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.attention.conventions import Conventions
 
 MEANINGS = ("bool-keep", "bool-drop", "ones-keep", "additive")
 """True keeps, True drops, whole numbers of which 1 keeps and 0 drops, or numbers are added.
@@ -26,13 +21,20 @@ SHAPES = ("ts", "b1ts", "bts")
 """Of a mask that all batch elements and heads share."""
 
 
-def shaped(mask: np.ndarray, way: "Conventions", batch: int) -> np.ndarray:
-    """A mask [t s], [b 1 t s] or [b h t s] with the axes that the target takes."""
-    if mask.ndim == 2 and way.mask_shape != "ts":
+def shaped(mask: np.ndarray, shape: str, layout: str, batch: int) -> np.ndarray:
+    """A mask [t s], [b 1 t s] or [b h t s] with the axes that a target takes.
+
+    Args:
+        mask: True keeps.
+        shape: one of `SHAPES`.
+        layout: of the target.
+        batch: how many elements.
+    """
+    if mask.ndim == 2 and shape != "ts":
         mask = np.repeat(mask[None, None], batch, axis=0)
     if mask.ndim != 4:
         return mask
-    return mask[:, 0] if way.mask_shape == "bts" else laid_out(mask, weights_layout(way.layout))
+    return mask[:, 0] if shape == "bts" else laid_out(mask, weights_layout(layout))
 
 
 def said(mask: np.ndarray, meaning: str, kind: np.dtype) -> np.ndarray:
@@ -53,17 +55,18 @@ def said(mask: np.ndarray, meaning: str, kind: np.dtype) -> np.ndarray:
     return mask
 
 
-def spelt(way: "Conventions", batch: int, *, whole: bool) -> str:
+def spelt(shape: str, layout: str, batch: int, *, whole: bool) -> str:
     """The axes of `shaped`, as numpy writes them of `mask`.
 
     Args:
-        way: of the target.
+        shape: one of `SHAPES`.
+        layout: of the target.
         batch: how many elements.
         whole: whether the mask is [b 1 t s] or [b h t s], and not [t s].
     """
     code = "mask"
-    if not whole and way.mask_shape != "ts":
+    if not whole and shape != "ts":
         code = f"np.repeat(mask[None, None], {batch}, 0)"
-    if not whole and way.mask_shape == "ts":
+    if not whole and shape == "ts":
         return code
-    return f"{code}[:, 0]" if way.mask_shape == "bts" else LAYOUTS[weights_layout(way.layout)].format(x=code)
+    return f"{code}[:, 0]" if shape == "bts" else LAYOUTS[weights_layout(layout)].format(x=code)

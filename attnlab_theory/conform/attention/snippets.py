@@ -31,7 +31,7 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         drawn = [line.replace("nan", "np.nan").replace("inf", "np.inf") for line in drawn]
     else:
         drawn = lines(case)
-    handed = [LAYOUTS[way.layout].format(x=x) for x in way.order]
+    handed = [LAYOUTS[way.layout].format(x=x) for x in way.operands]
     plain, names = way.plan(case)
     words = {"bool-drop": "~{x}", "additive": f"np.where({{x}}, 0, -np.inf).astype('{storage(case.kind)}')"}
     words |= {"ones-keep": "{x}.astype('int64')"}
@@ -56,7 +56,9 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
             shown = LAYOUTS[weights_layout(way.layout)].format(x="bias")
         if role == "mask":
             whole = case.by_head or case.mask.startswith("element")
-            shown = words.get(way.mask, "{x}").format(x=masks.spelt(way, case.batch, whole=whole))
+            shown = words.get(way.mask, "{x}").format(
+                x=masks.spelt(way.mask_shape, way.layout, case.batch, whole=whole)
+            )
         if role == "padding":
             shown = words.get(way.padding, "{x}").format(x="padding")
         if role == "bias" and way.whole_bias and not case.bias_by_element:

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES, WORDS
+from attnlab_theory.conform.attention.masks import WORDS
 from attnlab_theory.conform.calls import Kept
 from attnlab_theory.conform.precision import Arrays
-from attnlab_theory.conform.sequences import steps
-from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
+from attnlab_theory.conform.sequences.caches import NO_OUTPUT, Fed, Inputs, State
 from attnlab_theory.conform.sequences.forms import BATCHES, LAYOUTS, SIZES, form_of
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
+from attnlab_theory.conform.sequences.steps import StepSuite, styles
 from attnlab_theory.conform.sequences.suite import CAUSAL, Verdict, named, off
 from attnlab_theory.conform.suite import Said
 
 
-class CachedLayerSuite(CacheSuite):
+class CachedLayerSuite(StepSuite):
     """Attention, or a layer, with a cache, as it is called."""
 
     CONVENTIONS = ("framework", "layout", "width", "mask")
@@ -28,17 +28,14 @@ class CachedLayerSuite(CacheSuite):
     def find(self) -> None:
         """How it is called, its layout and width; whether the whole pass hides the future."""
         self.form = form_of(self.about, self.caller.name)
-        self.kind_of_numbers, self.masks = "float32", False
-        self.mask_shape, self.meaning = SHAPES[0], MEANINGS[0]
-        self.places = ""
-        self.first_only = self.steps_only = False
+        self.kind_of_numbers, self.steps_only = "float32", False
         self._trial()
         if self.framework == "jax":
             self.long = 20
         self._axes()
         if self.form.mask and not self.form.flag and self.leak(6) is not None:
-            steps.mask(self)
-        steps.settle(self)
+            self.find_mask()
+        self.settle()
         keeps = "comes back" if self.form.returns else "is changed in place"
         holds = ", ".join(self.form.names) or f"inside the object, begun by {self.form.start}"
         of = self.form.method or "f"
@@ -85,7 +82,7 @@ class CachedLayerSuite(CacheSuite):
         starts = starts[:1] if not asked.start or not asked.names else starts
         for framework in self.frameworks():
             self.framework = framework
-            told = steps.styles(asked) if asked.must else ("",)
+            told = styles(asked) if asked.must else ("",)
             for (self.layout, self.width), form, self.places in itertools.product(sizes, starts, told):
                 for self.form in (form, dataclasses.replace(form, flat=True))[: 1 + bool(form.method)]:
                     x = self.draw(2, 4, 0)
@@ -190,12 +187,12 @@ class CachedLayerSuite(CacheSuite):
         names: dict[str, np.ndarray | Kept] = dict(zip(form.names, state, strict=False))
         plain: dict[str, Any] = {form.flag: True} if form.flag and not (self.first_only and past) else {}
         plain |= {form.asks: True} if form.asks else {}
-        stand = steps.standing(self, tokens, past, len(x[0]))
+        stand = self.standing(tokens, past, len(x[0]))
         (plain if self.places == "one" else names).update(stand)
         if form.none and not state:
             plain |= dict.fromkeys(form.names)
         if self.masks:
-            names[form.mask] = steps.seen(self, tokens, past)
+            names[form.mask] = self.seen(tokens, past)
         names |= more or {}
         keep = range(1, 1 + len(form.names)) if form.returns and form.names else ()
         reply = self.ask(
