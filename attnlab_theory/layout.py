@@ -97,7 +97,8 @@ def _flat(info: StructTypeInfo, abouts: list[str]) -> Iterator[StructFieldSpec]:
         elif any(dataclasses.is_dataclass(part) for part in map(_bare, get_args(kind))):
             yield field  # one of several commands
         else:
-            hint = tyro.conf.arg(help_behavior_hint=_default)
+            # Other names are still understood; two names of one option puzzle who reads the help.
+            hint = tyro.conf.arg(help_behavior_hint=_default, aliases=())
             yield dataclasses.replace(field, type=typing.cast(type, Annotated[field.type, hint]))
 
 

@@ -58,7 +58,8 @@ class RunOptions:
     """Options of a run."""
 
     budget: Budget = "quick"
-    """The most draws of a claim at one setting: quick 131,072, full 2,097,152. Drawing stops at the verdict."""
+    """Most random problems to try per claim and choice of its parameters: quick 131,072, full 2,097,152.
+    It stops earlier once the claim is decided."""
     seed: int = 0
     """The seed of all random numbers."""
     out: Path = Path("lab")

@@ -47,7 +47,7 @@ class Grade:
     processes: int = 0
     """How many submissions to judge at a time. 0: two more than there are cores, ten at most."""
     unfenced: bool = False
-    """Grade even where there is no fence, so that a submission could rewrite its own verdict."""
+    """Grade even if this system cannot isolate a submission, which could then rewrite its own verdict."""
     json: bool = False
     """Print one JSON value and nothing else."""
     cluster: str | None = None

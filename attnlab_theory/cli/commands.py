@@ -31,7 +31,11 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "list": Entry("cli.laws", "List", "List every experiment, its question and its claims."),
-    "run": Entry("cli.laws", "Run", "Judge claims: predict, measure, and write findings and figures."),
+    "run": Entry(
+        "cli.laws",
+        "Run",
+        "Check claims: compare each predicted number with a measured one. Writes results and figures.",
+    ),
     "answers": Entry(
         "cli.laws", "Answers", "Print the answer sheet of five homeworks, with evidence that is judged now."
     ),
@@ -52,14 +56,16 @@ COMMANDS = {
         "cli.leaks", "Leaks", "Find the outputs of your function that change when future inputs change."
     ),
     "conform": Entry(
-        "cli.conform", "Conform", "Judge anybody's attention by what it promises: numpy, torch or jax."
+        "cli.conform",
+        "Conform",
+        "Test whether an attention function does what it promises, in numpy, torch or jax.",
     ),
     "estimators": Entry(
         "cli.estimators",
         "Estimators",
-        "Errors of random-feature attention on your own queries and keys, and which features to choose.",
+        "Compute the errors of random-feature attention on your queries and keys, and choose the features.",
     ),
-    "museum": Entry("cli.exhibits", "Museum", "Show well-known bugs, and which identities and claims catch them."),
+    "museum": Entry("cli.exhibits", "Museum", "Show well-known bugs of attention, and which checks catch them."),
     "knowledge": Entry(
         "labs.knowledge.tasks",
         "Knowledge",

@@ -20,7 +20,7 @@ Kinds = Literal[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conform:
-    """Judge anybody's attention by what it promises: numpy, torch or jax.
+    """Test whether an attention function does what it promises, in numpy, torch or jax.
 
     The target is called as f(q, k, v), a mixer as f(x), a model as f(ids), rotary positions as f(x, positions).
     Further arguments are found by their names: mask, causal, scale, softcap, window, bias, cache. Without --as it
@@ -65,11 +65,11 @@ class Conform:
     against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
     """Another target that promises the same. Both get the same calls."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
-    """The type in which the target adds up. By default that of its arrays."""
+    """The number format in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
     """Seconds that one call may take; at least 30 if it may be compiled."""
     cases: int | None = None
-    """At most so many cases of each identity, for a first look."""
+    """The most cases to try of each property, for a first look."""
     json: bool = False
     """Print one JSON value and nothing else."""
     junit: Path | None = None
@@ -87,7 +87,7 @@ class Conform:
     board: Path = Path("figures/conformance")
     """With --peers: the folder of the results, the page and the figure."""
     again: bool = False
-    """With --peers: judge also what is judged already."""
+    """With --peers: test again what has its result already."""
 
     def run(self) -> int:
         """Judge the target, or print its profile or the adapter."""

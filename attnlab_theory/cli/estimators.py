@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Estimators:
-    """Errors of random-feature attention on your own queries and keys, and which features to choose."""
+    """Compute the errors of random-feature attention on your queries and keys, and choose the features."""
 
     queries: Path
     """A .npy file with one query per row."""
     keys: Path
     """A .npy file with one key per row."""
     features: int = 256
-    """Features of each query and key, the same number for every estimator."""
+    """How many random features each query and key gets, the same for every feature map."""
     scale: float | None = None
     """Inverse temperature of the scores; by default 1/sqrt(width)."""
     error: float = 0.05
@@ -31,7 +31,7 @@ class Estimators:
     seed: int = 0
     """The seed of all random numbers."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--figure"])] = None
-    """Draw the phase diagram with these pairs on it, and the errors, into this .svg or .png file."""
+    """Draw which feature map is best where, your pairs, and the errors, into this .svg or .png file."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

@@ -16,12 +16,12 @@ PER_FAMILY: dict[Budget, int | None] = {"quick": 1, "full": None}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Museum:
-    """Show well-known bugs, and which identities and claims catch them."""
+    """Show well-known bugs of attention, and which checks catch them."""
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
     """One bug: its code, where it happened, what catches it, a picture. Without it, a table of all bugs."""
     budget: Budget = "quick"
-    """quick: one of each group of similar identities is tried on each bug. full: all identities are."""
+    """How many checks each bug meets. quick: one of each group of similar checks. full: all."""
     out: Path = Path("lab/museum")
     """The folder for the pictures. It is made if it does not exist."""
     json: bool = False

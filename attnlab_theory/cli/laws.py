@@ -83,7 +83,7 @@ class List:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunOptions):
-    """Judge claims: predict, measure, and write findings and figures."""
+    """Check claims: compare each predicted number with a measured one. Writes results and figures."""
 
     names: Annotated[
         tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME|NAME::CLAIM|FILE.py ...]")
@@ -127,7 +127,7 @@ class Answers:
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
     findings: Path | None = None
-    """Folder of a lab's run. Only its findings are used. By default those in lab/LAB or those of attnlab."""
+    """Folder of a lab's run, whose results are quoted. By default lab/LAB, else the results in attnlab."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

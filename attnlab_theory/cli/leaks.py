@@ -39,12 +39,12 @@ class Way(NamedTuple):
 class Leaks:
     """Find the outputs of your function that change when future inputs change.
 
-    Outputs of prefixes alone are compared, too: they show what depends on the length of the whole. Then lengths of
-    17, 65 and 130 are tried, just above blocks of 16, 64 and 128.
+    It also gives the function prefixes of the input alone. They show whether an output depends on the input's whole
+    length. Then it tries lengths of 17, 65 and 130, just above the usual block sizes.
 
-    For a class, an instance that is made without arguments is the function. A function that wants a batch gets a
-    batch of one. If it returns several arrays, the first is judged. Of a dictionary, the array with a row for each
-    position is.
+    A class is called without arguments, and the instance is the function. A function that wants a batch gets a
+    batch of one. If it returns several arrays, the first one counts. If it returns a dictionary, the array with a
+    row for each position counts.
     """
 
     function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]

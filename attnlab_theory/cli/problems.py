@@ -44,7 +44,7 @@ class Check:
     times as long, plus ten seconds.
     """
     unfenced: bool = False
-    """Judge even where there is no fence, so that an answer could rewrite its own verdict."""
+    """Judge even if this system cannot isolate the answer, which could then rewrite its own verdict."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

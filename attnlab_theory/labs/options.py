@@ -93,7 +93,7 @@ class RecipeChanges:
     sorted: documents of similar length together, one in each row.
     packed: several documents in each row, which is faster where most documents are short."""
     seed: int = 0
-    """Initial weights and dropout follow from the seed."""
+    """The seed of first weights and of dropout."""
 
     def of(self, recipe: Recipe) -> Recipe:
         """The recipe with the options that were given."""

@@ -16,7 +16,7 @@ from attnlab_theory.labs.folders import RUN
 from attnlab_theory.labs.terms import of_records
 from attnlab_theory.report.formulas import plain
 from attnlab_theory.report.record import read_findings
-from attnlab_theory.report.table import Tally, interval_text, measured_text, tallies
+from attnlab_theory.report.table import CUTS, interval_text, measured_text, tallies
 from attnlab_theory.stats import Interval
 
 NAME = "README.md"
@@ -27,7 +27,10 @@ MARK = "<!-- Written by attnlab from the JSON files of this folder. Changes are 
 ROWS = 60
 """Nobody reads a longer table of numbers: their least, median and greatest stand for them."""
 
-VERDICTS = "INCONCLUSIVE: the measurements do not decide. A conjecture is a statement without an expected verdict."
+VERDICTS = (
+    "A setting is one case that is judged, for example one model or one head. The column expected has the verdict "
+    "that was foreseen, or – if none was. INCONCLUSIVE: the measurements do not decide."
+)
 """What a reader must know of the words for verdicts."""
 
 MANY = 16
@@ -132,8 +135,11 @@ def _split(
 def _of_findings(findings: Findings) -> Iterator[str]:
     """A row for each statement; then one for each setting, where these are not too many."""
     lines = tallies(findings)
-    rows = [(f"`{each.claim}`", plain(each.worst.statement), str(each.settings), _verdict(each)) for each in lines]
-    yield from _table(("name", "statement", "settings", "verdict"), rows)
+    rows = [
+        (f"`{each.claim}`", plain(each.worst.statement), str(each.settings), each.expect or "–", each.verdict)
+        for each in lines
+    ]
+    yield from _table(("name", "statement", "settings", "expected", "verdict"), rows)
     rows = [
         (
             f"`{each.claim}`",
@@ -151,12 +157,6 @@ def _of_findings(findings: Findings) -> Iterator[str]:
         more = any(each.settings > MANY for each in lines)
         yield from ("", f"Every setting{f', where there are at most {MANY}' if more else ''}:", "")
         yield from _table(("name", "setting", "predicted", "measured", "verdict"), rows)
-
-
-def _verdict(tally: Tally) -> str:
-    if tally.expect is None:
-        return f"{tally.verdict} (a conjecture)"
-    return tally.verdict if tally.as_expected else f"{tally.verdict}, where {tally.expect} was expected"
 
 
 def _setting(finding: Finding) -> str:
@@ -186,8 +186,9 @@ def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
             by_setting.setdefault(tuple(map(_cell, each.setting.values())), {})[each.quantity] = each
         yield ""
         if len(by_setting) <= ROWS:
+            by_ends = {each.quantity for each in group if not _around(each)}
             rows = [
-                (*setting, *(_number(found[quantity]) if quantity in found else "" for quantity in quantities))
+                (*setting, *(_number(found.get(each), by_ends=each in by_ends) for each in quantities))
                 for setting, found in by_setting.items()
             ]
             yield from _table((*fields, *quantities), rows, words=len(fields))
@@ -209,18 +210,46 @@ def _of_search(found: dict[str, Any]) -> Iterator[str]:
     yield from ("", "## Numbers", *_of_estimates([*map(Estimate.from_json, found["estimates"])]))
 
 
-def _number(estimate: Estimate) -> str:
-    """The value with its interval: as ± where that is symmetric, and alone where there is none."""
+def _number(estimate: Estimate | None, *, by_ends: bool) -> str:
+    """The value with its interval, and alone where there is none.
+
+    Args:
+        estimate: the number. Without one the cell is empty.
+        by_ends: whether the interval is printed by its ends; else as ±. A column has one of the two.
+    """
+    if estimate is None:
+        return ""
     value, interval = estimate.value, estimate.interval
     if _unknown(estimate):
         return f"{value:.4g} (no interval)"
     if not math.isfinite(interval.width) or interval.width == 0:
         return f"{value:.4g}"
+    if by_ends and _range(interval).count(" "):
+        return f"{_rounded(value, interval)} ({_ends(interval)})"
+    return _range(interval)
+
+
+def _around(estimate: Estimate) -> bool:
+    """Whether the value is the middle of its interval, so that ± says all."""
+    value, interval = estimate.value, estimate.interval
+    if _unknown(estimate) or not math.isfinite(interval.width) or interval.width == 0:
+        return True
     middle = _range(interval)
     digits = len(middle.partition(" ")[0].partition(".")[2])
-    if abs(value - interval.centre) <= 0.01 * interval.width and middle.startswith(f"{value:.{digits}f} ±"):
-        return middle
-    return f"{value:.4g} ({interval_text(interval)})"
+    return abs(value - interval.centre) <= 0.01 * interval.width and middle.startswith(f"{value:.{digits}f} ±")
+
+
+def _ends(interval: Interval) -> str:
+    return " … ".join(_rounded(end, interval) for end in (interval.low, interval.high))
+
+
+def _rounded(x: float, interval: Interval) -> str:
+    """A number with two digits of the width of its interval, and at least two of its own."""
+    if x == 0 or x in CUTS & {interval.low, interval.high}:
+        return f"{x:g}"
+    lead = int(f"{abs(x):.1e}".split("e")[1])
+    places = max(1 - int(f"{interval.width:.1e}".split("e")[1]), 1 - lead)
+    return f"{x:.{places + lead}e}" if not -4 <= lead < 5 else f"{x:.{max(0, places)}f}"
 
 
 def _unknown(estimate: Estimate) -> bool:
@@ -229,9 +258,12 @@ def _unknown(estimate: Estimate) -> bool:
 
 
 def _range(interval: Interval) -> str:
-    """What was measured: as `measured_text`, but for numbers so small that it would fill the row with zeros."""
-    small = 0 < max(abs(interval.low), abs(interval.high)) < 1e-4
-    return f"{interval.centre:.2g} ± {interval.width / 2:.1g}" if small else measured_text(interval)
+    """What was measured: as `measured_text`, but not with zeros or digits that nobody reads."""
+    if 0 < max(abs(interval.low), abs(interval.high)) < 1e-4:
+        return f"{interval.centre:.2g} ± {interval.width / 2:.1g}"
+    if 0 < interval.width < math.inf and CUTS & {interval.low, interval.high}:
+        return _ends(interval)
+    return measured_text(interval)
 
 
 def _cell(value: Any) -> str:
@@ -239,8 +271,13 @@ def _cell(value: Any) -> str:
 
 
 def _called(name: str) -> str:
-    """A quantity, or a field of a setting, in words for people. A loss that is "gained" in a file has changed."""
+    """A quantity, or a field of a setting, in words for people.
+
+    A loss that is "gained" in a file has changed. A number "over seeds" is their mean.
+    """
     words = name.replace("_", " ").replace(" less ", " minus ")
+    if words.endswith(" over seeds"):
+        words = f"mean {words.removesuffix(' over seeds')}"
     for end, begin in ((" gained", "change"), (", less", "difference")):
         if words.endswith(end):
             return f"{begin} of {words.removesuffix(end)}"

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Texts:
-    """Files given above hold one sentence a line. Without files, sentences are drawn from the embedded grammar."""
+    """Files for training, validation and test hold one sentence a line."""
 
     train: Path | None = None
     """Sentences to learn."""
     validation: Path | None = None
-    """Sentences that say when to stop, in some labs."""
+    """Sentences whose loss ends training (not in mixers)."""
     test: Path | None = None
     """Sentences to test with at the end."""
     unit: Unit = "words"

@@ -1,6 +1,7 @@
 """Other names of options, those of the homeworks and of older versions, do what the names do."""
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from attnlab_theory.cli import _parse
+from attnlab_theory.cli import _parse, main
 from attnlab_theory.cli.commands import COMMANDS
 from tests.cli.fuzz.calls import GOOD
 
@@ -41,7 +42,7 @@ def _of(hint: Any, field: dataclasses.Field, words: tuple[str, ...]) -> Iterator
     for note in notes:
         for other in getattr(note, "aliases", None) or ():
             chosen = str(field.default[0]) if isinstance(field.default, tuple) else ""
-            value = {"lr": "0.5", "arms": chosen}.get(field.name, "elsewhere")
+            value = {"lr": "0.5", "arms": chosen, "parts": chosen}.get(field.name, "elsewhere")
             yield Alias(words, f"--{field.name.replace('_', '-')}", other, value)
 
 
@@ -67,3 +68,12 @@ def test_another_name_of_an_option_does_what_the_option_does(alias):
     )
     assert [str(other) for other in others] == [str(meant)] * 2
     assert str(Path(alias.value)) in str(meant)
+
+
+@pytest.mark.parametrize("alias", EVERY, ids=lambda alias: " ".join((*alias.words, alias.other)))
+def test_the_help_shows_one_name_of_an_option(alias, capsys):
+    with pytest.raises(SystemExit):
+        main([*alias.words, "--help"])
+    shown = capsys.readouterr().out
+    assert re.search(rf"{alias.name}\b", shown)
+    assert not re.search(rf"{alias.other}\b", shown)

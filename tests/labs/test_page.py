@@ -1,11 +1,14 @@
 """The page of a run says what its JSON says, and a README.md of somebody else stays."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from attnlab_theory.labs import page
+from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.labs.terms import of_records
+from attnlab_theory.stats import Interval
 
 ROOT = Path(__file__).parents[2]
 APART = ("heads", "heads/all_reviews", "reviews/sst2_search")
@@ -39,10 +42,7 @@ def test_a_page_of_attnlab_is_written_again(tmp_path):
 def test_a_long_table_is_its_least_median_and_greatest():
     text = (ROOT / "figures" / "heads" / page.NAME).read_text("utf-8")
     assert "| accuracy lost | layer, head | 72 |" in text
-    assert (
-        "| `the-head-is-needed` | Without the head fewer labels are right. | 72 | INCONCLUSIVE (a conjecture) |"
-        in text
-    )
+    assert "| `the-head-is-needed` | Without the head fewer labels are right. | 72 | – | INCONCLUSIVE |" in text
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,39 @@ def test_every_word_that_is_explained_is_on_a_page(lab, term, meaning):
 
 def test_a_share_that_may_have_been_cut_is_printed_by_its_ends():
     text = (ROOT / "figures" / "knowledge" / page.NAME).read_text("utf-8")
-    row = "| `pretraining-is-recalled` | variant vanilla, group held-out | ≥ 0.1 | 0.7745 … 1 | SUPPORTED |"
+    row = "| `pretraining-is-recalled` | variant vanilla, group held-out | ≥ 0.1 | 0.77 … 1 | SUPPORTED |"
     assert row in text
     assert "| none | finetuned | 1 (no interval) |" in text
+
+
+def columns(path):
+    """The cells of every column of numbers on a page."""
+    for block in re.findall(r"(?:^\|.*\n)+", path.read_text("utf-8"), flags=re.MULTILINE):
+        _, aligned, *rows = [line.strip("|").split("|") for line in block.splitlines()]
+        for number, column in enumerate(zip(*(row for row in rows), strict=True)):
+            if aligned[number] == "--:":
+                yield column
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "figures").rglob(page.NAME)), ids=lambda each: each.parent.name)
+def test_a_column_of_numbers_has_one_notation_for_intervals(path):
+    for column in columns(path):
+        assert len({"±" in cell for cell in column if "±" in cell or "…" in cell}) <= 1
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "said"),
+    [
+        (0.9333333, 0.8632, 1.0, "0.93 (0.86 … 1)"),
+        (0.02, 0.0, 0.04698, "0.020 (0 … 0.047)"),
+        (1.825e-14, 1.274e-14, 2.614e-14, "1.8e-14 (1.3e-14 … 2.6e-14)"),
+        (0.923, 0.9104, 0.9343, "0.923 (0.910 … 0.934)"),
+        (3528.0, 100.0, 107400.0, "3528 (100 … 1.1e+05)"),
+    ],
+)
+def test_an_interval_has_two_digits(value, low, high, said):
+    interval = Interval(low, high)
+    estimate = Estimate(
+        quantity="q", setting={}, value=value, interval=interval, draws=5, bound="t", error_rate=0.05
+    )
+    assert page._number(estimate, by_ends=True) == said

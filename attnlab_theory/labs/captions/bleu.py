@@ -143,13 +143,13 @@ def _empty(count: int) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sweep(WithJson):
-    """Generate with every model and every decoding, and compare with real sentences.
+    """Let every model write captions with every decoding, and compare them with real sentences.
 
-    Intervals come from independent generations.
+    A decoding is a way to choose the next token. Intervals come from independent repetitions.
     """
 
     models: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="MODEL ...")]
-    """Files of models that captions train or captions run wrote."""
+    """Model files written by `captions train` or `captions run`."""
     test: Path | None = None
     """File of real sentences, one a line. By default they are drawn from the embedded grammar of captions."""
     decodings: tuple[DecodingName, ...] = HOMEWORK

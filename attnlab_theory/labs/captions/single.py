@@ -47,7 +47,7 @@ class Changes(RecipeChanges):
 class Train:
     """Train a model to continue captions. Training ends when the validation loss no longer falls.
 
-    The model of the best epoch is written.
+    The model of the best epoch is written. Without files, captions are drawn from the embedded grammar.
     """
 
     checkpoint: Checkpoints

@@ -31,7 +31,7 @@ class Adjustments(ModelSizes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunLab):
-    """Train every model. Then measure perplexities, generate captions, compare them with real ones, judge and draw.
+    """Train every model. Measure perplexities, compare captions with real ones, decide claims, draw figures.
 
     Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
     """
@@ -50,7 +50,7 @@ class Run(RunLab):
     pretrained: trained on another text first.
     heads-1, heads-6, heads-8: so many heads.
     permuted: features permuted before the cut into heads.
-    dropped-heads: heads dropped at random in training."""
+    dropped-heads: whole heads set to zero at random in training."""
     decodings: tuple[DecodingName, ...] = HOMEWORK
     """Ways to choose the next token; t is the temperature."""
     count: int = 1000
@@ -58,7 +58,7 @@ class Run(RunLab):
     generations: int = 2
     """Independent generations of each model and decoding."""
     seeds: int = 5
-    """How many seeds to run. Five took 45 minutes on two cores. Fewer than three decide nothing."""
+    """How many seeds to run. Five took 45 minutes on two cores. Fewer than three decide no claim."""
     out: Path = Path("lab/captions")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     training: Adjustments = dataclasses.field(default_factory=Adjustments)

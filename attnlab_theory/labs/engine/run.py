@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunLab(WholeRun, abc.ABC):
-    """Train every arm for every seed. Then measure, judge, write and report."""
+    """Train every model for every seed. Then measure, decide the claims, write and report."""
 
     name: ClassVar[str]
     """The lab's command, and the name of its findings."""
@@ -49,8 +49,8 @@ class RunLab(WholeRun, abc.ABC):
     arms: tuple[str, ...]
     """What is compared."""
     processes: int | None = None
-    """How many models are trained at once, each on one core. With 1, all cores train one, and last digits
-    differ."""
+    """Models trained at once, each on one core; by default at most 8.
+    With 1, a model uses all cores, and results differ by rounding."""
     cluster: str | None = None
     """Train on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
@@ -171,10 +171,10 @@ class RunLab(WholeRun, abc.ABC):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JudgeLab(WithJson):
-    """Judge a finished run again, from the numbers in its folder. Nothing is trained.
+    """Decide the claims of a finished run again, from the numbers in its folder. Nothing is trained.
 
-    The command writes the findings again, and the numbers over seeds from which they follow. The record of the run
-    keeps the commit that trained it, and names the one that judged it.
+    The command writes the verdicts again, and the means over seeds from which they follow. The record of the run
+    keeps the commit that trained it, and names the commit that judged it.
     """
 
     name: ClassVar[str]

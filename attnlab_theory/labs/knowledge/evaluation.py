@@ -34,7 +34,7 @@ class Evaluate(WithJson):
     out: Path | None = None
     """Folder for JSON and figures: what wrong answers look like, and how sure the model is of its answers."""
     finetune_corpus_path: Path | None = None
-    """For --out: the questions of finetuning. Their places, too, count as places that exist."""
+    """Finetuning questions, for --out. An answer is a real place if it occurs here or in the questions asked."""
 
     def run(self) -> int:
         """Ask, write, count."""

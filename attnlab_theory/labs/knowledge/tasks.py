@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class World:
-    """Without a corpus, persons are generated. Options say how many, and what the text says of them."""
+    """Without a corpus, persons are generated. Some options below say how many, and what the text says of them."""
 
     finetuned: int | None = None
     """Persons in the text about whom finetuning asks. By default 60."""
@@ -68,7 +68,7 @@ class Adjustments(ModelSizes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunLab):
-    """Pretrain, finetune and ask every arm. Then measure, judge and draw what each of them knows.
+    """Pretrain, finetune and question every model. Then count right answers, decide each claim, and draw figures.
 
     Without a corpus, persons are generated. The text is about some of them. Finetuning asks about half of these.
     The evaluation asks about all persons: the finetuned ones, the held-out other half, and persons who are not in
@@ -82,13 +82,13 @@ class Run(RunLab):
     finetune_corpus_path: Path | None = None
     """With a corpus: file of questions to learn, lines of question, tab and place."""
     eval_corpus_path: Path | None = None
-    """With a corpus: file of questions about other persons, in the same form."""
+    """With a corpus: such a file about other persons."""
     preset: PresetName = "tiny"
     """Model size and recipes. tiny: trained in minutes on two cores. homework: the homework's."""
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--variants"])] = ("none", "vanilla", "rope")
     """The models to train. `none` is `vanilla` without pretraining. `knowledge pretrain -h` lists the others."""
     seeds: int = 5
-    """How many seeds to run. Three took 7 minutes on two cores. Fewer than three decide nothing."""
+    """How many seeds to run. Three took 7 minutes on two cores. Fewer than three decide no claim."""
     out: Path = Path("lab/knowledge")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     persons: World = dataclasses.field(default_factory=World)

@@ -32,7 +32,8 @@ VariantName = Annotated[
     tyro.conf.arg(
         metavar="VARIANT",
         help="The model. By its positions: vanilla (learned), rope, sinusoidal, alibi, nope (none). By its "
-        "attention: synthesizer, random-synthesizer, additive, shared (queries are keys), features (random).",
+        "attention: synthesizer, random-synthesizer, additive, shared (one matrix for queries and keys), features "
+        "(random, no softmax).",
     ),
 ]
 """The type of a variant's name: any string. `variants.variant` has the names, and refuses an unknown one."""
@@ -42,7 +43,7 @@ PretrainCorpus = Annotated[
     tyro.conf.Positional,
     tyro.conf.arg(
         metavar="PRETRAIN_CORPUS",
-        help="The text of pretraining, one document per line. Every stage takes the vocabulary from it.",
+        help="The text of pretraining, one document per line. It fixes the vocabulary: give all commands the same.",
     ),
 ]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunLab):
-    """Train a model with every mixer. Then compare losses, look for leaks, judge and draw.
+    """Train a model with every mixer. Test for dependence on later tokens, decide each claim, and draw figures.
 
     Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
     """
@@ -27,17 +27,18 @@ class Run(RunLab):
     question = "Do additive scores, shared projections or a mask of zeros change what a small model learns?"
     texts: Texts = dataclasses.field(default_factory=lambda: Texts(mean="tokens"))
     preset: PresetName = "tiny"
-    """Model size and recipe. tiny: a small model, trained in seconds.
-    homework: one epoch at learning rate 5e-4, 100 tokens."""
+    """Model size and recipe. tiny: trained in seconds.
+    homework: one epoch at learning rate 5e-4, sentences of at most 100 tokens."""
     arms: tuple[ArmName, ...] = ("separate", "additive", "shared-qk", "shared-qkv", "zero-after", "zero-before")
     """The mixers.
     separate: dot-product attention with queries, keys and values of their own.
     additive: Bahdanau's attention.
-    shared-qk: queries are keys. shared-qkv: queries, keys and values are one.
+    shared-qk: one matrix makes queries and keys.
+    shared-qkv: one matrix makes queries, keys and values.
     zero-after: masked by zeros in the weights, after the softmax, as in the homework.
     zero-before: masked by zeros in the scores, before the softmax."""
     seeds: int = 10
-    """How many seeds to run. Ten are needed for a verdict on equivalence, and took two minutes on two cores."""
+    """How many seeds to run. Ten took two minutes on two cores, and can show that two losses are equal."""
     out: Path = Path("lab/mixers")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 

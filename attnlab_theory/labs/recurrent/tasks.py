@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunLab):
-    """Train RNNs, GPTs and W-RNNs, then compare losses, gradients and texts, judge and draw.
+    """Train RNNs, GPTs and W-RNNs. Compare losses, gradients and texts, decide each claim, and draw figures.
 
-    A W-RNN is a homework's RNN with a second hidden layer, which reads the first one of this step and the last.
+    A W-RNN is a homework's RNN with a second hidden layer. That layer reads the first layer at this token and at
+    the one before.
 
     Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
     """
@@ -33,17 +34,17 @@ class Run(RunLab):
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--parts"])] = PARTS
     """The models, or a name for several of them.
     equal: rnn, w-rnn, gpt at equal parameters and tokens.
-    growth: rnn-16, w-rnn-16 and so on up to 128, by hidden size.
-    rates: letters-0.01 to letters-0.0003, an RNN of characters by learning rate.
+    growth: RNNs and W-RNNs with hidden sizes from 16 to 128, called rnn-16, w-rnn-16 and so on.
+    rates: an RNN that reads characters, at learning rates from 0.01 to 0.0003, called letters-0.01 and so on.
     tuning: the homework's tuning runs."""
     epochs: int | None = None
     """Passes over the sentences by the models of `--arms equal`. By default 6."""
     activation: ActivationName = "tanh"
     """Activation of the hidden layers (f1 and f2 in the homework). The tuning runs keep the homework's sigmoid."""
     windows: int | None = None
-    """Windows of text that each of the homework's tuning runs reads. By default 2000."""
+    """How many pieces of text each of the homework's tuning runs reads. By default 2000."""
     seeds: int = 5
-    """How many seeds to run. Five take about two minutes on two cores. Fewer than three decide nothing."""
+    """How many seeds to run. Five take about two minutes on two cores. Fewer than three decide no claim."""
     out: Path = Path("lab/recurrent")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 

@@ -18,7 +18,7 @@ Unit = Literal["words", "characters"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Texts:
-    """Files given above hold one sentence a line. Without files, sentences are drawn from the embedded grammar."""
+    """Files for training and test hold one sentence a line."""
 
     train: Path | None = None
     """File of sentences to learn."""

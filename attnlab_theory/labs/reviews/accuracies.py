@@ -23,7 +23,7 @@ OFF = bounded(0.0, 1.0)
 """The distance of a probability from the posterior."""
 
 AGAINST = {best: (BASE, BEST["adamw"], SHARED[name]) for name, best in BEST.items()}
-"""The parts with which an optimizer at its best rate is compared. All other parts are compared with the base."""
+"""The parts with which an optimizer at its chosen rate is compared. All other parts are compared with the base."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

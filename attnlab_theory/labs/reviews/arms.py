@@ -83,7 +83,7 @@ BASE = "base"
 NEVER_ZEROED = "never zeroed"
 
 SHARED: Mapping[OptimizerName, str] = {name: f"{name} at the shared rate" for name in get_args(OptimizerName)}
-BEST: Mapping[OptimizerName, str] = {name: f"{name} at its best rate" for name in get_args(OptimizerName)}
+BEST: Mapping[OptimizerName, str] = {name: f"{name} at its chosen rate" for name in get_args(OptimizerName)}
 ORDER: Mapping[OrderName, str] = {name: f"order {name}" for name in get_args(OrderName)}
 """The other parts: the roles in which arms are compared. One arm may play several."""
 

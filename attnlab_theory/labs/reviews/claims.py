@@ -87,13 +87,14 @@ STATEMENTS = (
     ),
     _gain(
         name="best-rates-stay-within-the-margin",
-        statement=f"Each at its own best rate, optimizers differ by at most {MARGIN:g} in accuracy.",
+        statement="Each at the learning rate that validation chose for it, "
+        f"optimizers differ by at most {MARGIN:g} in accuracy.",
         where={"part": tuple(BEST.values()), "against": BEST["adamw"]},
         predicted=SAME,
     ),
     _gain(
         name="a-rate-of-its-own-helps",
-        statement="An optimizer's own best rate, chosen on validation, raises its accuracy on test.",
+        statement="The learning rate that validation chose for an optimizer raises its accuracy on test.",
         where={"part": tuple(BEST.values()), "against": tuple(SHARED.values())},
         predicted=HIGHER,
     ),

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Data:
-    """Files of reviews, a line LABEL text for each, or tables with tabs as GLUE has them. Without files, reviews
-    are drawn from the embedded grammar."""
+    """Files of reviews, a line LABEL text for each, or tables with tabs as GLUE has them."""
 
     train: Path | None = None
     """Reviews to learn."""
     validation: Path | None = None
-    """Reviews by which models are chosen."""
+    """Reviews by whose accuracy a rate or trial is chosen."""
     test: Path | None = None
     """Reviews to test with at the end."""
     least: int = 3

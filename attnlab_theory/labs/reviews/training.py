@@ -47,7 +47,8 @@ class Sizes(ModelSizes):
 class Train:
     """Train a classifier of reviews. Its accuracy on training and on validation is printed after every epoch.
 
-    With --out the trained model also labels the test reviews. Its accuracy on the test is printed with an interval.
+    With --out the trained model also labels the test reviews. Its accuracy on them is printed with an interval.
+    Without files, reviews are drawn from the embedded grammar.
     """
 
     checkpoint: Checkpoints
@@ -61,12 +62,12 @@ class Train:
     """The order of the reviews, by default the preset's.
     shuffled: another in every epoch.
     alike: shuffled, but reviews of similar length share a batch.
-    file: as they come.
-    by-label: all unfavourable ones first."""
+    file: the order of the file in every epoch.
+    by-label: all unfavourable reviews first."""
     frozen: bool = False
     """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
-    """File for the labels of the test reviews, one a line. Without it the test is not touched."""
+    """File for the labels of the test reviews, one a line. Without it the test reviews are not used."""
     recipe: RecipeChanges = dataclasses.field(default_factory=RecipeChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 

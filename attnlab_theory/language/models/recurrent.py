@@ -1,4 +1,4 @@
-"""Two recurrent networks of the homework: an RNN, and a W-RNN whose two hidden layers are joined crosswise.
+"""Two recurrent networks of the homework: an RNN, and a W-RNN whose second hidden layer reads the first.
 
 RNN: a_t = f1(U x_t + W a_{t-1} + s1), logits Q a_t + s3. W-RNN: the same a_t, then
 b_t = f2(V a_t + R a_{t-1} + T b_{t-1} + s2), logits Q b_t + s3. x_t is the one-hot vector of a token, so U x_t

@@ -26,8 +26,8 @@ QUESTION = "What do the heads of a trained model do, and what can they do withou
 class Heads(WithJson):
     """Measure the heads of a trained model: what they do, how their keys vary, what they can do without.
 
-    Half of the sentences fit the keys of each frequent word; the other half test the fit. Without TEXT, sentences
-    are reviews drawn from the embedded grammar: those that the review lab tests with.
+    On half of the sentences, a distribution is fitted to the keys of each frequent word. The other half tests it.
+    Without TEXT, sentences are reviews drawn from the embedded grammar: those that the review lab tests with.
     """
 
     model: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
@@ -35,12 +35,12 @@ class Heads(WithJson):
     with GPT-2, BERT, RoBERTa or DistilBERT."""
     text: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TEXT]")] = None
     """File of sentences, one a line."""
-    arms: Annotated[tuple[PartName, ...], tyro.conf.arg(aliases=["--parts"])] = ("premises",)
+    parts: Annotated[tuple[PartName, ...], tyro.conf.arg(aliases=["--arms"])] = ("premises",)
     """What is measured.
-    premises: what heads do, and which weights theory predicts.
-    collapse: whether tokens become alike with depth.
-    approximations: what each head loses to random features, sketches and sparse masks.
-    ablations: what the accuracy of a classifier loses without each head."""
+    premises: tests what the homeworks assume about keys and scores.
+    collapse: tests whether tokens become alike with depth.
+    approximations: tests random features, sparse masks, and random projections of the sequence (sketches).
+    ablations: measures what the accuracy of a classifier loses without each head."""
     labelled: bool = False
     """Each line of TEXT begins with its label, 0 or 1, or TEXT is a table as GLUE has it."""
     sentences: int = 2000
@@ -54,7 +54,7 @@ class Heads(WithJson):
     most_features: int = 1024
     """The largest number of random features that approximations try, at least 1024."""
     seed: int = 0
-    """The seed. It chooses the half of the sentences that is fitted, the queries, the random projections and the
+    """The seed. It chooses the half used for fitting, the queries that are tested, the random projections and the
     drawn reviews."""
     out: Path = Path("lab/heads")
     """Folder for JSON and figures. It is made if it does not exist."""
@@ -77,10 +77,10 @@ class Heads(WithJson):
         reading = opened(self.model, text.sentences, tell=remarks.append)
         for remark in remarks:
             print(remark, file=sys.stderr)
-        refuse_without_labels(self.arms, self.model, reading, text)
+        refuse_without_labels(self.parts, self.model, reading, text)
         folders.refuse_others(self.out, get_args(PartName))
         told: dict[str, Any] = {}
-        for part in dict.fromkeys(self.arms):
+        for part in dict.fromkeys(self.parts):
             began = time.monotonic()
             # What the text says nothing of comes out as NaN or infinite and is left out: no news for a screen.
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"), Messages() as messages:
@@ -135,7 +135,7 @@ class Heads(WithJson):
         from attnlab_theory import refuse
 
         refuse.not_a_seed(self.seed)
-        if not self.arms:
+        if not self.parts:
             raise ValueError("--arms must name at least one part, as in --arms premises collapse")
         for name in ("sentences", "occurrences", "few"):
             if getattr(self, name) < 1:
