@@ -63,6 +63,9 @@ def _drawn(found: Sequence[Result]) -> "Figure":
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    title = f"{len(found)} entry points, {count} cells that fail, and in what"
+    title = (
+        f"{len(found)} functions and layers of other libraries fail in {count} cells (dark), which say in what;\n"
+        "a column is a kind of attention, grey where none is offered; paths: whether ways to call it agree"
+    )
     figure.suptitle(title, fontsize=11)
     return figure

@@ -55,7 +55,7 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
         place = [x + 0.12 if seeds > 1 else float(x)]
         shown = Estimates([each if seeds > 1 else points[0]])
         bars(ax, shown, place, series=1, label=None if x else interval(means[0], kind))
-    named(ax, [f"{_in_words(e.setting['variant'])}\n{e.value:.1%}" for e in means])
+    named(ax, [f"{in_words(e.setting['variant'])}\n{e.value:.1%}" for e in means])
     ax.set(ylabel=f"right answers, {group} persons", ylim=(-0.02, 1.02))
     ax.set_xlabel(f"model, and its accuracy{GROUPS.get(group, '')}")
     ax.set_xlim(-0.5, len(means) - 0.5)
@@ -77,7 +77,7 @@ def reliability(estimates: Estimates) -> Figure:
     ax.plot([0, 1], [0, 1], color="#777777", linewidth=1, label="confidence is accuracy")
     for series, arm in enumerate(arms):
         found = estimates.of("accuracy at confidence", variant=arm)
-        bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=_in_words(arm), line=True)
+        bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=in_words(arm), line=True)
     ax.set(xlabel="confidence: probability of the whole answer", ylabel=f"right answers, {_groups(found)}")
     ax.set_ylim(-0.02, 1.02)
     parts = f"a point: 1/{len(found)} of the answers"
@@ -99,7 +99,7 @@ def abstention(estimates: Estimates) -> Figure:
         curve = estimates.of("accuracy of the surest", variant=arm)
         xs = [e.setting["coverage"] for e in curve]
         colour, dash = style.COLOURS[series % 7], style.DASHES[series % 7]
-        ax.plot(xs, [e.value for e in curve], color=colour, linestyle=dash, label=_in_words(arm))
+        ax.plot(xs, [e.value for e in curve], color=colour, linestyle=dash, label=in_words(arm))
         ends = [e.interval.low for e in curve], [e.interval.high for e in curve]
         ax.fill_between(xs, *ends, color=colour, alpha=0.15, linewidth=0)
     ax.set(xlabel="coverage: share of questions answered", ylabel=f"right among those answered,\n{_groups(curve)}")
@@ -126,7 +126,7 @@ def confidences(estimates: Estimates) -> Figure:
             label = f"{bins[0].draws} {'right' if right else 'wrong'} answers"
             look = {"edgecolor": colour, "facecolor": (colour, 0.15), "hatch": hatch, "linewidth": 1.4}
             ax.stairs([b.value for b in bins], edges, fill=True, label=label, **look)
-        ax.set(xlabel="confidence", title=_in_words(arm), xlim=(0, 1), ylim=(0, 1.02))
+        ax.set(xlabel="confidence", title=in_words(arm), xlim=(0, 1), ylim=(0, 1.02))
         ax.legend(loc="upper center")
         in_percent(figure, ax)
     axes[0].set_ylabel(f"share of the right (or wrong)\nanswers, {_groups(estimates.of('share at confidence'))}")
@@ -162,7 +162,7 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
             series = arms.index(arm)
             look = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
             ax.plot(
-                *zip(*points, strict=True), **look, label=None if arm in labelled else _in_words(arm), linewidth=1.3
+                *zip(*points, strict=True), **look, label=None if arm in labelled else in_words(arm), linewidth=1.3
             )
             labelled.add(arm)
         ax.set_xlabel("step of training")
@@ -242,7 +242,7 @@ def of_run(
     if curves:
         drawn["learning_curves"] = functools.partial(learning_curves, curves)
     for each in maps:
-        head = f"{_in_words(each.variant)}, layer {each.layer}, head {each.head}"
+        head = f"{in_words(each.variant)}, layer {each.layer}, head {each.head}"
         drawn[f"attention_of_{each.variant}"] = functools.partial(
             attention_map, each.weights, each.characters, name=each.name, head=head
         )
@@ -272,7 +272,7 @@ def _end(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], arm: s
     return format(float(np.mean(ends)), form) if ends else ""
 
 
-def _in_words(arm: str) -> str:
+def in_words(arm: str) -> str:
     """The name of an arm, and its meaning."""
     return f"{_called(arm)} ({MEANT[arm]})" if arm in MEANT else _called(arm)
 
