@@ -18,13 +18,17 @@ def draw_figure(findings: Findings):
         style.draw_predicted(left, chosen, "beta", series=series, label=f"{n} keys")
         style.draw_measured(left, chosen, "beta", series=series)
     unscaled = findings.of("mean-of-two-keys-averages-two")
-    style.draw_measured(left, unscaled, "beta", series=4, label="the mean of two keys as the query")
+    style.draw_measured(left, unscaled, "beta", series=4, label="query: the mean of the two wanted keys")
     for series, size in enumerate(style.series_of(error, "size")):
         chosen = error.of("average-error", n=16, size=size)
         style.draw_predicted(right, chosen, "beta", series=series, label=f"{size} wanted keys")
         style.draw_measured(right, chosen, "beta", series=series)
     for ax in (left, right):
-        ax.set(yscale="log", xlabel=r"strength of the query, $\beta$", ylabel="error / distance of the two means")
+        ax.set(
+            yscale="log",
+            xlabel=r"strength of the query, $\beta$",
+            ylabel="error, as a share of the way\nto the mean of the other values",
+        )
     left.set_title("Two keys are wanted")
     right.set_title("Some of 16 keys are wanted")
     left.legend()

@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "One query that pushes the other keys away beats two heads once the noise is small",
+        "One query that pushes the other keys away errs less than two heads once the noise is small",
         columns=2,
         size=(10.4, 4.2),
     )
@@ -51,9 +51,9 @@ def draw_figure(findings: Findings):
         xticklabels=[f"{x:g}" for x in xs],
         yticks=range(len(ys)),
         yticklabels=[f"{y:g}" for y in ys],
-        xlabel=r"$x$, asked of the stretched key $a$",
-        ylabel=r"$y$, asked of key $b$",
-        title=r"Every $x\mu_a + y\mu_b$ errs by 0.14 or more, $a = 10^{-4}$",
+        xlabel=r"$x$, weight of $\mu_a$ in the query (the length of key $a$ is random)",
+        ylabel=r"$y$, weight of $\mu_b$ in the query",
+        title=r"Every query $x\mu_a + y\mu_b$ errs by 0.14 or more, noise $a = 10^{-4}$",
     )
     figure.colorbar(image, ax=right, label="mean squared error")
     style.legend(figure)

@@ -12,14 +12,14 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (layers, heard, task) = style.panels(
-        "A global block connects all blocks in two layers, random links in a few; "
+        "A global block connects all blocks in two layers, random links in a few;\n"
         "one layer answers only where the mask lets it look",
         columns=3,
         size=(13.2, 4.2),
     )
     curves = (
         (findings.of("window-layers", window=3), "window alone"),
-        (findings.of("random-layers", random_blocks=2), "and 2 random links: at least"),
+        (findings.of("random-layers", random_blocks=2), "and 2 random links (line: lower bound)"),
         (findings.of("global-layers"), "and 1 global block"),
     )
     for series, (chosen, label) in enumerate(curves):
@@ -36,7 +36,7 @@ def draw_figure(findings: Findings):
     layers.xaxis.set_major_formatter("{x:.0f}")
     layers.yaxis.set_major_formatter("{x:.0f}")
     layers.xaxis.set_minor_locator(ticker.NullLocator())
-    layers.set_title("Layers that connect all blocks")
+    layers.set_title("A window alone needs the most layers")
     layers.legend(loc="upper left")
 
     alone, linked = (
@@ -47,9 +47,11 @@ def draw_figure(findings: Findings):
         style.draw_predicted(heard, chosen, "layers", series=series, label=label)
         style.draw_measured(heard, chosen, "layers", series=series)
     rivals = [f.rival.predicted.low * f.setting["blocks"] for f in linked if f.rival is not None]
-    heard.plot(linked.values("layers"), rivals, "x", color=style.REFUTED, label="refuted: no block met twice")
-    heard.set(xlabel="layers", ylabel="blocks heard of", ylim=(0, 40))
-    heard.set_title("Blocks that a block has heard of")
+    heard.plot(
+        linked.values("layers"), rivals, "x", color=style.REFUTED, label="refuted: no block is reached twice"
+    )
+    heard.set(xlabel="layers", ylabel="blocks that reach a block", ylim=(0, 40))
+    heard.set_title("Random links bring in more blocks")
     heard.legend(loc="upper left")
 
     furthest = findings.of("furthest-by-one-sparse-layer")
@@ -61,8 +63,12 @@ def draw_figure(findings: Findings):
     (dense,) = findings.of("furthest-by-one-dense-layer", blocks=16)
     task.axhline(dense.measured.centre, color="#777777", linewidth=1)
     task.annotate("dense attention", (0.0, 1.0), xytext=(2, -12), textcoords="offset points", fontsize=9)
-    task.set(xlabel="random blocks per row, of 16", ylabel="rows that name the furthest vector", ylim=(0, 1.05))
-    task.set_title("Rows in which one layer is right")
+    task.set(
+        xlabel="random blocks that a row sees, of 16",
+        ylabel="share of rows that are right",
+        ylim=(0, 1.05),
+    )
+    task.set_title("One sparse layer often misses the furthest vector")
     task.legend(loc="lower right")
     style.legend(figure)
     return figure

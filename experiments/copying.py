@@ -10,14 +10,16 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "A query must grow like ln n to copy: the leak falls as (n − 1) e$^{−β}$", columns=2
+        "To copy one of n values, the strength of a query must grow like ln n:\n"
+        "the weight of all other keys falls as (n − 1) e$^{−β}$",
+        columns=2,
     )
     lost = findings.of("copy-weight")
     for series, n in enumerate(style.series_of(lost, "n")):
         style.draw_predicted(left, lost.of("copy-weight", n=n), "beta", series=series, label=f"$n = {n}$")
         style.draw_measured(left, lost.of("copy-weight", n=n), "beta", series=series)
     left.set(
-        yscale="log", xlabel=r"strength of the query, $\beta$", ylabel=r"weight off the wanted key, $1 - \alpha_j$"
+        yscale="log", xlabel=r"strength of the query, $\beta$", ylabel=r"weight of all other keys, $1 - \alpha_j$"
     )
     needed = findings.of("copy-strength")
     for series, leak in enumerate(style.series_of(needed, "leak")):
@@ -26,7 +28,8 @@ def draw_figure(findings: Findings):
         style.draw_measured(right, chosen, "n", series=series)
     right.set_xscale("log", base=2)
     right.set(
-        xlabel="number of orthonormal keys, $n$", ylabel=r"least strength that leaks only $\epsilon$, $\beta$"
+        xlabel="number of orthonormal keys, $n$",
+        ylabel="least strength $\\beta$ at which the\nother keys weigh at most $\\epsilon$",
     )
     left.legend()
     right.legend()

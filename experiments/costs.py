@@ -9,9 +9,9 @@ from attnlab_theory.experiment import Experiment, main
 
 PARTS = ((Part.PROJECTIONS, "projections"), (Part.MIXING, "mixing"), (Part.MLP, "MLP"))
 MIXERS = (
-    (MixingKind.EXACT, "exact"),
-    (MixingKind.FEATURES, "features"),
-    (MixingKind.CAUSAL_FEATURES, "features, causal"),
+    (MixingKind.EXACT, "exact attention"),
+    (MixingKind.FEATURES, "random features"),
+    (MixingKind.CAUSAL_FEATURES, "random features, causal"),
     (MixingKind.LINFORMER, "Linformer"),
     (MixingKind.BIGBIRD, "BigBird"),
 )
@@ -42,7 +42,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (parts, widths, mixers, traffic) = style.panels(
-        "Mixing overtakes the MLP at $T = 4d$, not at $T = d$; from about $T = 2m$ on, $m$ features are cheaper",
+        "Mixing (attention's scores and weighted sums) overtakes the MLP at $T = 4d$, not at $T = d$;\n"
+        "from about $T = 2m$ on, $m$ random features are cheaper than exact attention",
         2,
         2,
     )
@@ -50,7 +51,7 @@ def draw_figure(findings: Findings):
     overtakes = findings.of("mixing-overtakes", cached=False)
     for rival, label in ((Rival.PROJECTIONS, "$T = 2d$"), (Rival.MLP, "$T = 4d$"), (Rival.ALL_ELSE, "$T = 6d$")):
         mark_crossing(parts, overtakes.of("mixing-overtakes", d=64, rival=rival), label)
-    parts.set(ylabel="operations in matrix products", title="One layer of width $d$ = 64")
+    parts.set(ylabel="operations in matrix products", title="What the parts of a layer cost, width $d$ = 64")
     parts.legend()
     for series, (rival, label) in enumerate(
         ((Rival.ALL_ELSE, "projections and MLP"), (Rival.MLP, "MLP"), (Rival.PROJECTIONS, "projections"))
@@ -59,14 +60,14 @@ def draw_figure(findings: Findings):
         style.draw_predicted(widths, chosen, "d", series=series, label=label)
         style.draw_measured(widths, chosen, "d", series=series)
     submitted = findings.of("mixing-dominates-from-the-width-on", rival=Rival.MLP, cached=False)
-    style.draw_refuted(widths, submitted, "d", label="the MLP at $T > d$, as submitted")
+    style.draw_refuted(widths, submitted, "d", label="MLP from $T = d$ on (a homework's answer)")
     widths.set_xscale("log", base=2)
     widths.set_yscale("log", base=2)
     widths.set(
         ylim=(2**3.5, 2**13.5),
         xlabel="width $d$",
         ylabel="length $T$ (tokens)",
-        title="Where mixing overtakes the rest of a layer",
+        title="Length at which mixing costs more than …",
     )
     widths.legend(loc="upper left")
     draw_lines(mixers, findings.of("mixer-products"), "kind", MIXERS)
@@ -74,16 +75,24 @@ def draw_figure(findings: Findings):
     mark_crossing(
         mixers,
         crossing.of("exact-attention-becomes-dearer", field=Counted.MATRIX_PRODUCTS),
-        "$2m + m/d$",
-        height=0.7,
+        "$T = 2m + m/d$",
+        height=0.6,
     )
-    mixers.set(ylabel="operations in matrix products", title="Mixing, $d$ = 64, $m$ = 256")
-    mixers.legend()
+    mixers.set(
+        ylabel="operations in matrix products",
+        title="Mixing: exact attention and four substitutes,\n$d$ = 64, $m$ = 256",
+    )
+    mixers.legend(loc="lower right", fontsize=8)
     draw_lines(traffic, findings.of("mixer-traffic"), "kind", MIXERS[:2])
     mark_crossing(
-        traffic, crossing.of("exact-attention-becomes-dearer", field=Counted.BYTES), "about $2m + d$", height=0.7
+        traffic,
+        crossing.of("exact-attention-becomes-dearer", field=Counted.BYTES),
+        "about $T = 2m + d$",
+        height=0.55,
     )
-    traffic.set(ylabel="bytes moved by matrix products", title="Traffic, $d$ = 64, $m$ = 256")
+    traffic.set(
+        ylabel="bytes moved by matrix products", title="Exact attention soon moves more bytes,\n$d$ = 64, $m$ = 256"
+    )
     traffic.legend()
     style.legend(figure)
     return figure

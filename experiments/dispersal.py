@@ -10,7 +10,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (sharp, sink) = style.panels(
-        r"With scores in $\pm M$ the largest weight is at most $e^{2M}/n$; with a sink the output can vanish",
+        r"With scores in $\pm M$ the largest weight is at most $e^{2M}/n$;"
+        "\nwith a sink (a key of score 0 and value 0) the output can vanish",
         columns=2,
     )
     reached = findings.of("dispersal-is-reached")
@@ -19,7 +20,7 @@ def draw_figure(findings: Findings):
         style.draw_predicted(sharp, chosen, "n", series=series, label=f"$M = {peak:g}$")
         style.draw_measured(sharp, chosen, "n", series=series)
     keys = findings.of("dispersal", d=4, peak=4.0)
-    style.draw_predicted(sharp, keys, "n", series=3, label="random keys, $d = 4$, $M = 4$, mean")
+    style.draw_predicted(sharp, keys, "n", series=3, label="mean over random keys, $d = 4$, $M = 4$")
     style.draw_measured(sharp, keys, "n", series=3)
     grown = findings.of("scores-that-grow-like-ln-n-stay-sharp")
     style.draw_predicted(
@@ -31,19 +32,19 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="number of keys, $n$",
         ylabel="largest weight",
-        title=r"The largest weight falls, scores in $\pm M$",
+        title=r"More keys lower the largest weight, scores in $\pm M$",
     )
     sharp.legend(loc="lower left", fontsize=8)
     chosen = findings.of("a-sink-scales-the-output", n=16)
-    style.draw_predicted(sink, chosen, "beta", label="with a sink: $Z/(Z + 1)$")
+    style.draw_predicted(sink, chosen, "beta", label=r"with a sink: $Z/(Z + 1)$, $Z = \Sigma e^{z_i}$")
     style.draw_measured(sink, chosen, "beta")
     plain = findings.of("low-scores-silence-attention-without-a-sink")
     style.draw_measured(sink, plain, "beta", series=1, label="without a sink")
-    style.draw_refuted(sink, plain, "beta", label="nearly nothing without a sink")
+    style.draw_refuted(sink, plain, "beta", label="without a sink it nearly vanishes")
     sink.set(
-        xlabel=r"strength of a query against 16 keys, $\beta$",
-        ylabel="length of the output, values equal",
-        title="A sink (score 0, value 0) silences the output",
+        xlabel=r"strength $\beta$ of a query against 16 keys (all values alike)",
+        ylabel="length of the output",
+        title="Only with a sink does the output vanish",
         ylim=(-0.03, 1.1),
     )
     sink.legend(loc="center right", bbox_to_anchor=(1.0, 0.7))

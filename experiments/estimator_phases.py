@@ -33,7 +33,7 @@ def draw_figure(findings: Findings):
     won = winners(findings)
     trigonometric, hyperbolic, dense = (sum(best == name for *_, best, _ in won) for name in SHADES)
     title = (
-        f"Trigonometric features vary least at {trigonometric} of {len(won)} points (small $D$),\n"
+        f"Trigonometric features have the least variance at {trigonometric} of {len(won)} points (small $D$),\n"
         f"hyperbolic ones at {hyperbolic} (small $L$), dense exponential ones at {dense} (larger $L$ and $D$)"
     )
     figure, axes = style.panels(title, columns=2, size=(10.4, 4.8))
@@ -65,13 +65,16 @@ def draw_figure(findings: Findings):
     for series, estimator in enumerate((*SHADES, "positive", "generalized exponential")):
         at = {"estimator": estimator, "difference_square": 2.0}
         curve = Findings(f for f in measured_variances(findings) if at.items() <= f.setting.items())
-        label = "positive (on hyperbolic at large $L$)" if estimator == "positive" else estimator
+        label = "positive (same line as hyperbolic at large $L$)" if estimator == "positive" else estimator
         style.draw_predicted(axes[1], curve, "sum_square", series=series, label=label)
         style.draw_measured(axes[1], curve, "sum_square", series=series)
     axes[1].set(
-        xscale="log", yscale="log", xlabel=r"$L = \|x+y\|^2$", ylabel=r"relative variance $\times$ features"
+        xscale="log",
+        yscale="log",
+        xlabel=r"$L = \|x+y\|^2$",
+        ylabel=r"relative variance $\times$ number of features",
     )
-    axes[1].set(title="Relative variance along $D = 2$")
+    axes[1].set(title="Dense exponential features win along most of $D = 2$")
     axes[1].legend()
     style.legend(figure)
     return figure

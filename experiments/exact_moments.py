@@ -16,7 +16,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "One integral gives the moments of noisy weights, whatever the covariances", columns=3
+        "One integral gives the moments of attention weights on noisy keys, whatever their covariances", columns=3
     )
     for series, (powers, label) in enumerate(LABELS.items()):
         of_power = {"power_a": powers[0], "power_b": powers[1]}
@@ -39,17 +39,22 @@ def draw_figure(findings: Findings):
     axes[1].axline((0, 0), slope=1, color="#888888", linewidth=1)
     for series, (name, label) in enumerate(
         {
-            "scores-stand-for-keys": "joint law of the heads",
-            "heads-scores-may-be-drawn-apart": "refuted: each head by itself",
+            "scores-stand-for-keys": "drawn for both heads together",
+            "heads-scores-may-be-drawn-apart": "refuted: drawn for each head alone",
         }.items()
     ):
         style.draw_measured(axes[2], findings.of(name, beta=10.0), "threshold", series=series, label=label)
     axes[2].axhline(0, color="#888888", linewidth=1)
     axes[0].set(
-        title="One key is stretched", xscale="log", xlabel=r"strength of the query, $\beta$", ylabel="moment"
+        title="One key has a random length",
+        xscale="log",
+        xlabel=r"strength of the query, $\beta$",
+        ylabel="moment of the weights",
     )
     axes[1].set(title="Six keys have six covariances", xlabel="predicted moment", ylabel="measured moment")
-    axes[2].set(title="Two heads need joint scores", xlabel=r"threshold $x$ for both heads' weight of key a")
+    axes[2].set(
+        title="Scores of two heads must be drawn together", xlabel=r"threshold $x$ for both heads' weight of key a"
+    )
     axes[2].set_ylabel(r"$P_{\mathrm{keys}} - P_{\mathrm{scores}}$(both weights $\leq x$)")
     axes[2].set_ylim(-0.04, 0.19)
     for ax in axes:

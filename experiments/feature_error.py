@@ -8,7 +8,7 @@ LABELS = {
     "trigonometric": "trigonometric",
     "positive": "positive",
     "hyperbolic": "hyperbolic",
-    "generalized exponential": r"generalized exp., best $a$",
+    "generalized exponential": r"generalized exponential",
     "dense exponential": "dense exponential",
 }
 
@@ -18,7 +18,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "The error of every feature map falls as $1/m$; a fitted exponent helps most where $x + y$ is long",
+        "The error of every random feature map falls as $1/m$ with $m$ projections;\n"
+        "where $x + y$ is long, dense exponential features err least",
         columns=2,
         size=(10.4, 4.6),
     )
@@ -40,7 +41,7 @@ def draw_figure(findings: Findings):
         xscale="log",
         yscale="log",
         xlabel=r"projections $m$ at $L = \|x+y\|^2 = \frac{1}{2}$, $D = \|x-y\|^2 = 1$, $d = 8$",
-        ylabel="mean squared error, relative",
+        ylabel="relative mean squared error",
     )
     left.set_xticks(variance.COUNTS, [str(m) for m in variance.COUNTS])
     left.minorticks_off()
@@ -48,7 +49,7 @@ def draw_figure(findings: Findings):
     right.set(
         xscale="log",
         yscale="log",
-        xlabel=r"$L = \|x + y\|^2$, beyond 1 positive and hyperbolic by tilted draws",
+        xlabel="$L = \\|x + y\\|^2$\n(beyond 1 positive and hyperbolic ones by importance sampling)",
         ylabel="relative mean squared error times $m$",
     )
     lengths = (0.25, 0.5, 1, 2, 4, 8)

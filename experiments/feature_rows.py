@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (error, bias, few, many) = style.panels(
-        "Attention from positive features is biased, and its weights are far from normal",
+        "Attention made of positive random features is biased, and its weights are not normally distributed",
         rows=2,
         columns=2,
         size=(11.0, 8.0),
@@ -23,12 +23,17 @@ def draw_figure(findings: Findings):
     style.draw_refuted(
         error, findings.of("error-of-the-ratio-falls-as-one-over-m", estimator="positive"), "m", label="as $1/m^2$"
     )
-    error.set(title="The error falls with projections", yscale="log", ylim=(5e-4, 0.2))
+    error.set(
+        title="More projections lower the error",
+        ylabel="mean squared error of an output",
+        yscale="log",
+        ylim=(5e-4, 0.2),
+    )
     shown = findings.of("bias-of-the-ratio")
     style.draw_predicted(bias, shown, "m", label="positive features")
     style.draw_measured(bias, shown, "m")
     style.draw_refuted(bias, findings.of("the-ratio-is-unbiased"), "m", label="no bias")
-    bias.set(title="The bias falls with projections")
+    bias.set(title="More projections lower the bias", ylabel="bias of an output")
     for ax, ticks in ((error, [4, 8, 16, 32]), (bias, [4, 16, 64])):
         ax.set(xscale="log", xlabel="projections $m$")
         ax.set_xticks(ticks, [str(tick) for tick in ticks])
@@ -39,9 +44,13 @@ def draw_figure(findings: Findings):
             curve = findings.of("weights-within-one-deviation", estimator=estimator, f=f)
             style.draw_predicted(ax, curve, "offset", series=series, label=f"{estimator} features")
             style.draw_measured(ax, curve, "offset", series=series)
-        ax.axhline(0.6827, color=style.REFUTED, linestyle=(0, (4, 3)), label="of a normal law")
-        ax.set(title=f"Weights are not normal, {f} features", ylim=(0.5, 1.02))
-        ax.set(xlabel="places between query and key", ylabel="share of draws", xticks=range(5))
+        ax.axhline(0.6827, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: a normal law")
+        ax.set(title=f"Weights crowd near their mean, {f} features", ylim=(0.5, 1.02))
+        ax.set(
+            xlabel="places between query and key",
+            ylabel="share of weights within\none standard deviation",
+            xticks=range(5),
+        )
         ax.legend(loc="lower left")
     style.legend(figure)
     return figure

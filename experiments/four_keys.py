@@ -5,10 +5,10 @@ from attnlab_theory.claims.selecting import four_keys as claims
 from attnlab_theory.experiment import Experiment, main
 
 SAID = {
-    "mean of all keys": "refuted: the mean of all keys does not average all",
-    "mean of the first two": "refuted: the mean of two keys picks one of them",
-    "largest margin": "right: $k_1 \\cdot x = k_2 \\cdot x$ above the rest",
-    "largest margin, four digits": "the same $x$, rounded to four digits",
+    "mean of all keys": "A wrong answer: the mean of all keys selects $k_2$ alone",
+    "mean of the first two": "A wrong answer: the mean of $k_1$ and $k_2$ selects $k_2$ alone",
+    "largest margin": "A right answer averages two: $k_1 \\cdot x = k_2 \\cdot x$ above the rest",
+    "largest margin, four digits": "The same $x$, rounded to four digits, prefers $k_1$ in the end",
 }
 
 
@@ -17,7 +17,10 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "To average two keys their scores must be equal: strength amplifies any difference", 2, 2, size=(9.6, 6.6)
+        "To average two keys a query must score both equally: its strength amplifies any difference",
+        2,
+        2,
+        size=(9.6, 6.6),
     )
     weights = findings.of("weights-of-the-four-keys")
     for ax, answer in zip(axes, style.series_of(weights, "answer"), strict=True):

@@ -36,23 +36,23 @@ def draw_figure(findings: Findings):
         [theory.classical_capacity(d) for d in widths],
         color=style.REFUTED,
         linestyle=(0, (4, 3)),
-        label="refuted: $0.138d$, Hopfield's network of 1982",
+        label="refuted: $0.138d$, at least 1 (Hopfield)",
     )
     held.set(
         yscale="log",
         xlabel="width of the patterns, $d$",
         ylabel="number of random patterns",
-        title="How many patterns until the others outweigh the one",
+        title="So many patterns weigh as much as the one sought",
         xticks=widths,
     )
     held.legend(loc="upper left")
     share = findings.of("retrieval-error-below-the-copy-bound")
-    style.draw_predicted(error, share, "strength", label="at most")
+    style.draw_predicted(error, share, "strength", label="at most (bound)")
     style.draw_measured(error, share, "strength")
     error.set(
         xlabel=r"strength of the query, $\beta$",
-        ylabel="error, in units of the copy bound",
-        title="One of 16 patterns is retrieved within the bound",
+        ylabel="error / its bound",
+        title="One of 16 patterns is retrieved better than the bound",
         ylim=(0, 1.2),
     )
     error.legend(loc="center right")

@@ -10,22 +10,23 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Features of infinite variance are unbiased, but at $A = 0.24$ more projections hardly help",
+        "Random features of infinite variance are unbiased,\n"
+        "but at $A = 0.24$ (the parameter of the features) more projections hardly help",
         columns=3,
-        size=(11.0, 4.2),
+        size=(11.0, 4.4),
     )
     for series, (ax, a) in enumerate(zip(axes, (0.15, 0.2, 0.24), strict=True)):
         curve = findings.of("error-chance-without-variance", a=a)
-        style.draw_predicted(ax, curve, "m", series=series, label="infinite variance")
+        style.draw_predicted(ax, curve, "m", series=series, label="of these features")
         style.draw_measured(ax, curve, "m", series=series)
         rivals = [f.rival.predicted.low for f in curve if f.rival is not None]
-        label = r"refuted: as $m^{-1/2}$"
+        label = r"refuted: error falls as $m^{-1/2}$"
         ax.plot(curve.values("m"), rivals, color=style.REFUTED, linestyle=(0, (4, 3)), label=label)
         ax.set(xscale="log", xlabel="projections $m$", ylim=(0, 1.05), title=f"$A = {a:g}$")
         ax.set_xticks(curve.values("m"), [str(m) for m in curve.values("m")])
         ax.minorticks_off()
         ax.legend(loc="lower left")
-    axes[0].set(ylabel=f"P(error > {claims.TOLERANCE:.0%})")
+    axes[0].set(ylabel=f"chance of an error over {claims.TOLERANCE:.0%}")
     style.legend(figure)
     return figure
 

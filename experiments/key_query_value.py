@@ -37,7 +37,7 @@ def draw_figure(findings: Findings):
     for series, middle in enumerate(("a", "a+d")):
         chosen = findings.of("no-mixture-is-near", middle=middle)
         name = {"a": "$x_2 = u_a$", "a+d": "$x_2 = u_a + u_d$"}[middle]
-        style.draw_predicted(apart, chosen, "beta", series=series, label=f"{name}, certified for all mixtures")
+        style.draw_predicted(apart, chosen, "beta", series=series, label=f"{name}, lower bound for all mixtures")
         best = findings.of("best-mixture", middle=middle)
         style.draw_measured(apart, best, "beta", series=series, label=f"{name}, best query")
     built = findings.of("constructed-error", row=2)
@@ -71,8 +71,10 @@ def draw_figure(findings: Findings):
         label = {"a": "$x_2 = u_a$", "a+d": "$x_2 = u_a + u_d$"}[name]
         style.draw_predicted(leaks, chosen, "beta", series=series, label=label)
         style.draw_measured(leaks, chosen, "beta", series=series)
-    leaks.set(yscale="log", xlabel=r"norm of the directions $\beta$", ylabel=r"weight elsewhere $1 - \alpha_{22}$")
-    leaks.set_title("A plain token looks away less and less")
+    leaks.set(
+        yscale="log", xlabel=r"norm of the directions $\beta$", ylabel=r"weight on other tokens $1 - \alpha_{22}$"
+    )
+    leaks.set_title("Plain: token 2 looks ever more at itself alone")
     leaks.legend()
     style.legend(figure)
     return figure

@@ -17,26 +17,30 @@ def draw_figure(findings: Findings):
     style.draw_measured(width, error, "d")
     width.set(
         xlabel="width of the head, $d$",
-        ylabel=r"least distance from row-centred $\log P$",
-        title="Narrow heads miss random weights of 16 tokens",
+        ylabel="least distance of the scores\nfrom the wanted $\\log P$",
+        title="A narrower head misses random weights of 16 tokens",
         xticks=[1, 3, 5, 7, 9, 11, 13, 15],
     )
     dot = findings.of("dot-product-attention-is-not-lipschitz")
     style.draw_predicted(slope, dot, "size", label=r"dot products: $c^2(n - 1)/n + 1/n$")
     style.draw_measured(slope, dot, "size")
     distance = findings.of("attention-by-distances-is-lipschitz")
-    style.draw_predicted(slope, distance, "size", series=1, label="by distance: sum of slopes")
+    style.draw_predicted(slope, distance, "size", series=1, label="distances: sum of slopes")
     style.draw_measured(slope, distance, "size", series=1)
     bound = findings.of("dot-product-attention-has-a-constant")[0].predicted.high
     slope.axhline(
-        bound, color="#777777", linewidth=1, linestyle="--", label=r"by distance at most $4W_0((n - 1)/e) + 1$"
+        bound,
+        color="#777777",
+        linewidth=1,
+        linestyle="--",
+        label=r"distances: at most $4W_0((n - 1)/e) + 1$",
     )
     slope.set_xscale("log", base=2)
     slope.set(
         yscale="log",
         xlabel=r"size $c$ of 8 tokens at $\pm c$ around one at zero",
         ylabel="slope of self-attention",
-        title="Dot products have no largest slope, $n = 9$",
+        title="Dot products have no largest slope, $n = 9$ tokens",
     )
     slope.legend(loc="upper left")
     style.legend(figure)

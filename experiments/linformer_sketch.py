@@ -12,20 +12,20 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (product, matrix, tail) = style.panels(
-        "A random sketch errs more where attention is sharp. With $r \\leq n$ rows it misses the whole matrix by "
-        "more than its size",
+        "A random sketch (Linformer) errs more where attention is sharp. With $r \\leq n$ rows "
+        "it misses the whole matrix by more than its size",
         columns=3,
         size=(13.2, 4.2),
     )
     sketched = findings.of("sketched-product")
     for series, beta in enumerate(style.series_of(sketched, "beta")):
         chosen = sketched.of("sketched-product", beta=beta)
-        style.draw_predicted(product, chosen, "r", series=series, label=rf"$\beta = {beta:g}$")
+        style.draw_predicted(product, chosen, "r", series=series, label=rf"strength $\beta = {beta:g}$")
         style.draw_measured(product, chosen, "r", series=series)
     product.set(xscale="log", yscale="log", xlabel="rows of the sketch, $r$")
     product.set(ylabel=r"$\mathbb{E}\|P R^T R w - P w\|^2$, where $\|P w\| = 1$")
     product.set_xticks([4, 16, 64], ["4", "16", "64"])
-    product.set_title(f"One product errs as $1/r$, $n = {sketched[0].setting['n']}$ positions")
+    product.set_title(f"The error of a product falls as $1/r$, $n = {sketched[0].setting['n']}$ positions")
     product.legend(loc="upper right")
 
     same = {"n": 8, "beta": 4.0}
@@ -51,8 +51,9 @@ def draw_figure(findings: Findings):
         shown = Findings(f for f in chosen if f.measured.low > 0)
         style.draw_predicted(tail, chosen, "rank", series=series, label=rf"scores $|z| \leq {peak:g}$, at most")
         style.draw_measured(tail, shown, "rank", series=series)
-    tail.set(yscale="log", xlabel="rank $r$", ylabel=r"least $\|P - Q\|_F$ over rank $r$", ylim=(5e-7, 3e3))
-    tail.set_title(f"Best matrix of rank $r$, keys of width {spectra[0].setting['d']}")
+    tail.set(xlabel=f"rank $r$ (keys of width {spectra[0].setting['d']})")
+    tail.set(yscale="log", ylabel=r"least $\|P - Q\|_F$ over rank $r$", ylim=(5e-7, 3e3))
+    tail.set_title("Some matrix of rank $r$ errs far less")
     tail.legend(loc="upper right")
     style.legend(figure)
     return figure

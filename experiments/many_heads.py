@@ -10,13 +10,13 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        r"With $H$ heads the error falls as $1/H^2$ if one key is stretched, as $1/H$ if all are",
+        r"With $H$ heads the error falls as $1/H^2$ if one key has a random length, as $1/H$ if all have",
         columns=2,
         size=(9.0, 4.0),
     )
     one = findings.of("many-heads-error")
     every = findings.of("many-heads-error-with-all-keys-stretched")
-    panels = ((one, "one key stretched", r"about $1/H^2$"), (every, "all keys stretched", r"about $1/H$"))
+    panels = ((one, "one random length", r"about $1/H^2$"), (every, "all lengths random", r"about $1/H$"))
     for ax, (chosen, title, law) in zip(axes, panels, strict=True):
         style.draw_predicted(ax, chosen, "heads", label=law)
         style.draw_measured(ax, chosen, "heads")
@@ -26,14 +26,12 @@ def draw_figure(findings: Findings):
             yscale="log",
             ylim=(2.5e-4, 0.2),
             xlabel="number of heads, and of keys to average, $H$",
-            ylabel=r"$\mathbb{E}\|c - \frac{1}{H}\sum_h v_h\|^2$",
+            ylabel=r"mean squared error $\mathbb{E}\|c - \frac{1}{H}\sum_h v_h\|^2$",
             xlim=(1.8, 18),
             xticks=[2, 4, 8, 16],
             xticklabels=["2", "4", "8", "16"],
         )
-    style.draw_refuted(
-        axes[1], findings.of("many-heads-square-law"), "heads", label=r"$1/H^2$ if all are stretched, too"
-    )
+    style.draw_refuted(axes[1], findings.of("many-heads-square-law"), "heads", label=r"$1/H^2$ here, too")
     for ax in axes:
         ax.legend(loc="lower left")
     style.legend(figure)

@@ -10,7 +10,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        r"One head gambles: at $\beta = 30$ its output is nearly always close to $v_a$ or close to $v_b$",
+        "One head gambles if the length of key $a$ is random: at $\\beta = 30$ its output\n"
+        "is nearly always close to $v_a$ or close to $v_b$, seldom to their average",
         rows=2,
         columns=2,
     )

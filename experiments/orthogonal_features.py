@@ -29,7 +29,7 @@ def draw_figure(findings: Findings):
     left.set(
         xscale="log",
         xlabel=r"width $d$, with $m = d$ projections, $L = D = \frac{1}{2}$",
-        ylabel="mean squared error, relative, times $m$",
+        ylabel=r"relative mean squared error $\times\ m$",
         ylim=(0, 0.19),
     )
     left.set_xticks(coupling.WIDTHS, [str(d) for d in coupling.WIDTHS])
@@ -41,7 +41,7 @@ def draw_figure(findings: Findings):
     chi = findings.of("orthogonal-features-are-unbiased")
     style.draw_predicted(right, chi, "sum_square", series=1, label=r"norms drawn from $\chi_d$")
     style.draw_measured(right, chi, "sum_square", series=1)
-    right.set(xlabel=r"$L = \|x + y\|^2$, at $d = m = 8$", ylabel="mean estimate over true value")
+    right.set(xlabel=r"$L = \|x + y\|^2$, at $d = m = 8$", ylabel="mean estimate / true value")
     right.legend(loc="lower left")
     style.legend(figure)
     return figure

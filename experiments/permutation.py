@@ -4,6 +4,14 @@ from attnlab_theory.claims import Findings
 from attnlab_theory.claims.positions import word_order as claims
 from attnlab_theory.experiment import Experiment, main
 
+NAMES = {
+    "learned": "learned positions",
+    "learned, still zero": "learned positions, still zero",
+    "sinusoidal": "sinusoidal positions",
+    "rotary": "rotary positions",
+}
+"""The names of positions in full."""
+
 
 def draw_figure(findings: Findings):
     """How far each word's output moves when the sentence is permuted, by what tells the mixer where words stand."""
@@ -13,10 +21,11 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (ax,) = style.panels(
-        "Self-attention without positions and mask cannot tell a sentence from its permutation",
+        "Without positions and mask, self-attention cannot tell a sentence from its permutation",
         size=(7.6, 4.0),
     )
     told = style.series_of(findings, "told")
+    names = [NAMES.get(scheme, scheme) for scheme in told]
     by_scheme = [[f for f in findings if f.setting["told"] == scheme] for scheme in told]
     moved = np.array([[max(0.0, f.measured.centre) for f in row] for row in by_scheme])
     lost = np.array([[f.predicted.overlaps(f.measured) for f in row] for row in by_scheme])
@@ -25,10 +34,10 @@ def draw_figure(findings: Findings):
         text = "0" if lost[row, column] else f"{value:.2f}"
         ax.text(column, row, text, ha="center", va="center", color="white" if value < moved.max() / 2 else "black")
     words = [claims.SENTENCE[i] for i in claims.ORDER]
-    ax.set(xticks=range(len(words)), xticklabels=words, yticks=range(len(told)), yticklabels=told)
-    ax.set(xlabel='word of "on the mat sat the cat"', ylabel="what tells the mixer the order")
+    ax.set(xticks=range(len(words)), xticklabels=words, yticks=range(len(told)), yticklabels=names)
+    ax.set(xlabel='word of "on the mat sat the cat"', ylabel="what tells attention the order")
     ax.grid(False)
-    label = 'distance to its output in\n"the cat sat on the mat" (0: within rounding)'
+    label = 'distance of the word\'s output from that in\n"the cat sat on the mat" (0: within rounding)'
     figure.colorbar(image, ax=ax, label=label)
     return figure
 

@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (pure, skip, cubes) = style.panels(
-        "A layer of pure self-attention shrinks a small distance $D$ of two tokens to $D^3/4$ or less; "
+        "A layer of pure self-attention shrinks a small distance $D$ of two tokens to $D^3/4$ or less;\n"
         "with a skip connection they stay apart",
         columns=3,
     )
@@ -56,7 +56,7 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="diameter of 16 tokens, $D$",
         ylabel="relative error of this formula",
-        title=r"A layer turns small differences $R$ into $R A \Sigma_R V^\top$",
+        title=r"$R A \Sigma_R V^\top$ gives a layer's output for small $R$",
     )
     cubes.set_xticks(ticks := [0.05, 0.1, 0.2], [f"{x:g}" for x in ticks])
     cubes.minorticks_off()

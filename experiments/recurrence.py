@@ -8,7 +8,7 @@ from attnlab_theory.experiment import Experiment, main
 
 KINDS = (
     (LayerKind.PLAIN, "attention, 4 heads"),
-    (LayerKind.BLOCKED, "attention in blocks"),
+    (LayerKind.BLOCKED, "attention, 4 heads, in blocks"),
     (LayerKind.RECURRENT, "recurrent"),
 )
 
@@ -30,7 +30,7 @@ def draw_figure(findings: Findings):
 
     figure, (operations, memory, gradients, squares) = style.panels(
         "Recurrence saves operations and memory, blocks save memory;\n"
-        "only attention's gradient ignores the distance",
+        "only attention's gradient does not depend on the distance",
         2,
         2,
     )
@@ -42,24 +42,36 @@ def draw_figure(findings: Findings):
         ax.set_xscale("log", base=2)
         ax.set(yscale="log", xlabel="length $T$ (tokens)")
     operations.set(
-        ylabel="operations in matrix products", title="Attention in blocks takes as many operations, $d$ = 64"
+        ylabel="operations in matrix products",
+        title="Attention in blocks takes as many operations\nas plain attention, width $d$ = 64",
     )
-    memory.set(ylabel="bytes of the largest array", title="Blocks and recurrence need small arrays")
+    memory.set(
+        ylabel="bytes of the largest array", title="Blocks and recurrence need small arrays,\nwidth $d$ = 64"
+    )
     operations.legend()
     memory.legend()
     attention = findings.of("attention-gradient-at-any-distance")
     linear = findings.of("linear-recurrence-gradient")
-    curves = [(linear.of(linear[0].claim, gain=gain), rf"linear, $\rho = {gain}$") for gain in (1.1, 0.8)]
+    curves = [
+        (linear.of(linear[0].claim, gain=gain), rf"linear layer, spectral radius $\rho = {gain}$")
+        for gain in (1.1, 0.8)
+    ]
     draw_against_distance(gradients, curves)
-    gradients.set(ylabel="norm of the Jacobian", title="Without tanh, gradients shrink or grow geometrically")
+    gradients.set(
+        ylabel="norm of the Jacobian",
+        title="Without tanh, gradients grow if $\\rho > 1$\nand shrink if $\\rho < 1$",
+    )
     squared = findings.of("tanh-recurrence-gradient")
     curves = [
-        (squared.of(squared[0].claim, gain=gain), rf"$g = {gain}$, inputs of deviation {drive}")
+        (squared.of(squared[0].claim, gain=gain), rf"tanh, gain $g = {gain}$, inputs' std {drive}")
         for gain, drive in ((2.0, 0.2), (1.5, 1.0), (0.9, 0.5))
     ]
     draw_against_distance(squares, [*curves, (attention, "attention over 32 tokens")])
-    squares.set(ylabel="mean squared gradient", title="Tanh layers fade or grow, attention stays level")
-    squares.legend(loc="center right")
+    squares.set(
+        ylabel="mean squared gradient", title="Gradients of tanh layers fade or grow,\nattention's stays level"
+    )
+    told = "two lines of a kind: ends of the predicted range\nstd: standard deviation"
+    squares.legend(loc="center right", bbox_to_anchor=(1.0, 0.55), fontsize=8, title=told, title_fontsize=8)
     style.legend(figure)
     return figure
 

@@ -10,15 +10,16 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (score, largest, cost, waves) = style.panels(
-        "Rotary scores depend on distance alone; they fall from octave to octave, but not at width 2",
+        "Mean rotary scores depend on distance alone; the largest of an octave of distances falls\n"
+        "from octave to octave, but not at width $d$ = 2",
         2,
         2,
     )
     panels = (
-        (score, "rotary-mean-score", "start", "distance", "pair starts at {:g}"),
-        (largest, "rotary-envelope", "d", "octave", "$d$ = {}"),
-        (waves, "sinusoidal-product", "start", "distance", "$t$ = {:g}"),
-        (cost, "rotary-doubling-cost", "base", "nearest", "$b$ = {:g}"),
+        (score, "rotary-mean-score", "start", "distance", "query at place {:g}"),
+        (largest, "rotary-envelope", "d", "octave", "width $d$ = {}"),
+        (waves, "sinusoidal-product", "start", "distance", "first place $t$ = {:g}"),
+        (cost, "rotary-doubling-cost", "base", "nearest", "base $b$ = {:g}"),
     )
     for ax, claim, field, x, label in panels:
         found = findings.of(claim)
@@ -30,9 +31,11 @@ def draw_figure(findings: Findings):
     score.set(xscale="log", xlabel=r"distance $\delta$ (tokens)", ylabel=r"mean score of a random unit $q = k$")
     score.set_title("The mean score falls, with bumps, $d$ = 64")
     largest.set(xlabel=r"octave $j$: distances $2^j \leq \delta < 2^{j+1}$", ylabel="largest mean score in it")
-    largest.set_title("The envelope falls, but not at width 2")
-    cost.set(xscale="log", xlabel=r"nearest distance (tokens)", ylabel="score lost when the distance doubles")
-    cost.set_title(r"A doubling costs about $\ln 2\,/\,\ln b$")
+    largest.set_title("The largest score falls, but not at width 2")
+    cost.set(
+        xscale="log", xlabel=r"distance before it doubles (tokens)", ylabel="score lost when the distance doubles"
+    )
+    cost.set_title(r"A doubled distance costs about $\ln 2\,/\,\ln b$")
     waves.set(xlabel=r"distance $\delta$ (tokens)", ylabel=r"$PE(t) \cdot PE(t + \delta)\,/\,(d/2)$")
     waves.set_title("Sinusoids depend on distance alone, $d$ = 64")
     style.legend(figure)

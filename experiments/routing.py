@@ -19,8 +19,8 @@ def draw_figure(findings: Findings):
         certified, measured = findings.of("route-certifies", n=n), findings.of("route-errs-less", n=n)
         if series == 0:
             style.draw_predicted(errors, certified, "tolerance", label="tolerance", series=4)
-        style.draw_measured(errors, certified, "tolerance", label=f"certified, n = {n}", series=2 * series)
-        style.draw_measured(errors, measured, "tolerance", label=f"measured, n = {n}", series=2 * series + 1)
+        style.draw_measured(errors, certified, "tolerance", label=f"certified bound, {n} inputs", series=2 * series)
+        style.draw_measured(errors, measured, "tolerance", label=f"error, {n} inputs", series=2 * series + 1)
     errors.set(xscale="log", yscale="log", xlabel="tolerance asked for", ylabel="largest error of a routed output")
     errors.set_title("No error exceeds the tolerance")
     errors.legend()
@@ -31,8 +31,8 @@ def draw_figure(findings: Findings):
     cells.set_title(f"Each input looks at the next, tolerance {routed[0].setting['tolerance']:g}")
 
     least = findings.of("route-least-norm", n=3)
-    style.draw_predicted(price, least, "correlation", label="every active set tried")
-    style.draw_measured(price, least, "correlation", label="found by route")
+    style.draw_predicted(price, least, "correlation", label="least, of all active sets")
+    style.draw_measured(price, least, "correlation", label="found by the solver")
     price.set(xlabel="inner product of any two unit inputs", yscale="log")
     price.set_ylabel(r"$\|K^TQ\|_F$ per unit of margin")
     price.set_title("Inputs that are more alike need larger matrices")

@@ -11,7 +11,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "A query can average the keys on a face of their hull, and no other set", columns=2, size=(15.0, 8.4)
+        "A query can average the keys on a face of their convex hull, and no other set", columns=2, size=(15.0, 8.4)
     )
     # The keys as they are, without the settings that copy one of them.
     faces, others = (findings.of(name, copies=()) for name in ("faces-can-be-averaged", "other-sets-fall-short"))

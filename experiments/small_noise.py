@@ -12,7 +12,9 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "Noise does no harm to queries strong enough to select and too weak to amplify it", columns=2
+        "Noise in the keys harms a query little if it is strong enough to select them\n"
+        "but too weak to amplify the noise",
+        columns=2,
     )
     errors = findings.of("small-noise-error")
     for series, variance in enumerate(style.series_of(errors, "variance")):
@@ -25,7 +27,8 @@ def draw_figure(findings: Findings):
         xscale="log",
         yscale="log",
         xlabel=r"strength of the query, $\beta$",
-        ylabel=r"mean squared error, $\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$",
+        ylabel="mean squared error,\n"
+        r"$\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$",
     )
     left.legend(title="noise variance", title_fontsize=9)
     proved, forever = findings.of("delta-method"), findings.of("delta-method-at-any-noise")
@@ -36,7 +39,7 @@ def draw_figure(findings: Findings):
     right.set(
         xscale="log",
         xlabel=r"noise variance $a$ at $\beta = 30$",
-        ylabel=r"error over the delta method's $a\beta^2/2$",
+        ylabel=r"error / the delta method's $a\beta^2/2$",
     )
     right.legend()
     style.legend(figure)

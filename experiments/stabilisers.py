@@ -18,7 +18,7 @@ def draw_figure(findings: Findings):
 
     figure, axes = style.panels(
         "Subtracting one maximum for each query, or one for all keys, changes no weight of random features;"
-        "\nsubtracting each key's own maximum changes weights, and so does adding an eps",
+        "\nsubtracting each key's own maximum changes weights, and so does adding a constant eps",
         columns=2,
         size=(13.0, 5.4),
     )
@@ -26,13 +26,13 @@ def draw_figure(findings: Findings):
     subtracted = {
         "largest of each query": "the query's maximum",
         "largest of all keys": "the maximum of all keys",
-        "largest of each query and of all keys": "both of these",
+        "largest of each query and of all keys": "the maximum of both",
         "largest of each key": "each key's own maximum",
     }
     for name in CHANGES:
         for f in findings.of(name):
             setting = f.setting
-            eps = f",\nand {setting['eps']:g} is added" if setting["eps"] else ""
+            eps = f",\nand eps = {setting['eps']:g} is added" if setting["eps"] else ""
             label = subtracted[setting["subtracted"]] + eps
             if label not in labels:
                 labels.append(label)
@@ -50,9 +50,11 @@ def draw_figure(findings: Findings):
             )
     axes[0].set_yticks(range(len(labels)), labels)
     axes[0].set(
-        xscale="log", xlabel="largest change of a weight (arrow: rounding only)", ylim=(len(labels) - 0.5, -0.5)
+        xscale="log",
+        xlabel="largest change of a weight (arrow: no more than rounding)",
+        ylim=(len(labels) - 0.5, -0.5),
     )
-    axes[0].set(xlim=(1e-5, 1), title="Change of weights by what is subtracted")
+    axes[0].set(xlim=(1e-5, 1), title="The weights change by what is subtracted")
     axes[0].legend(loc="upper right")
     cases = []
     for f in (f for name in CAUSAL for f in findings.of(name)):
@@ -73,7 +75,7 @@ def draw_figure(findings: Findings):
     axes[1].set(
         yscale="log", xlim=(-0.5, len(cases) - 0.5), title="With an eps, a maximum over all keys leaks the future"
     )
-    axes[1].set_xlabel("the maximum is taken over (arrow: rounding only)")
+    axes[1].set_xlabel("the maximum is taken over (arrow: no more than rounding)")
     axes[1].set_ylabel("largest change of an earlier output")
     return figure
 

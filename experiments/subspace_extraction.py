@@ -15,9 +15,9 @@ def draw_figure(findings: Findings):
         size=(12.6, 4.0),
     )
     wrong, right = findings.of("projector-error"), findings.of("oblique-extraction")
-    style.draw_predicted(error, wrong, "angle", label=r"$AA^T$: $\|A^T v_b\|$")
+    style.draw_predicted(error, wrong, "angle", label=r"projector $AA^T$: $\|A^T v_b\|$")
     style.draw_measured(error, wrong, "angle")
-    style.draw_predicted(error, right, "angle", series=1, label=r"$A([A\,B]^+)_{1..m}$: 0")
+    style.draw_predicted(error, right, "angle", series=1, label=r"oblique $A([A\,B]^+)_{1..m}$: 0")
     style.draw_measured(error, right, "angle", series=1)
     error.set(xlabel=r"smallest principal angle $\theta$ (radians)", ylabel=r"error $\|M(v_a + v_b) - v_a\|$")
     error.set_title("Without noise the oblique matrix is exact")
@@ -29,11 +29,11 @@ def draw_figure(findings: Findings):
     style.draw_measured(gain, gains, "angle", series=1)
     gain.set(xscale="log", yscale="log", xlabel=r"smallest principal angle $\theta$ (radians)")
     gain.set(ylabel=r"largest amplification of noise $\|M\|_2$")
-    gain.set_title("A small angle amplifies noise")
+    gain.set_title("The oblique matrix amplifies noise")
     gain.legend()
 
     for series, (claim, label) in enumerate(
-        (("projector-noise", r"$AA^T$"), ("extraction-noise", r"$A([A\,B]^+)_{1..m}$"))
+        (("projector-noise", r"projector $AA^T$"), ("extraction-noise", r"oblique $A([A\,B]^+)_{1..m}$"))
     ):
         style.draw_predicted(noise, findings.of(claim), "noise", series=series, label=label)
         style.draw_measured(noise, findings.of(claim), "noise", series=series)

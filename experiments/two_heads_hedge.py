@@ -38,7 +38,10 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Two heads hedge: near the wanted average in 89 % of problems, one head in 1.5 %", 2, 2, size=(9.6, 8.6)
+        "Two heads hedge: their output is near the wanted average in 89 % of problems,\nthat of one head in 1.5 %",
+        2,
+        2,
+        size=(9.6, 8.8),
     )
     for ax, heads, title in zip(
         axes, (1, 2), (r"one head, $\beta = 30$", r"two heads, $\beta = 30$, same keys"), strict=False
@@ -49,19 +52,20 @@ def draw_figure(findings: Findings):
         (
             ("one-head-error", "one head"),
             ("two-heads-error", "two heads"),
-            ("two-heads-error-when-heard", r"two heads, given $k_a \cdot q_1 \geq 0$"),
+            ("two-heads-error-when-heard", r"two heads, problems with $k_a \cdot q_1 \geq 0$"),
         )
     ):
         style.draw_predicted(axes[2], findings.of(name), "beta", series=series, label=label)
         style.draw_measured(axes[2], findings.of(name), "beta", series=series)
     axes[2].set(xscale="log", yscale="log", xlabel=r"strength of the query, $\beta$")
     axes[2].set(
-        ylabel=r"$\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$", title="Two heads' error falls, one head's grows"
+        ylabel=r"mean squared error $\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$",
+        title="Two heads' error falls, one head's grows",
     )
     axes[2].legend(loc="lower left")
     for series, (name, label) in enumerate(
         (
-            ("head-loses-its-key", r"$v_a$ gets less than half of head 1"),
+            ("head-loses-its-key", r"head 1 gives $v_a$ less than half"),
             ("stretched-key-points-away", r"$k_a \cdot q_1 < 0$"),
         )
     ):

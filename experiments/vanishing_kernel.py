@@ -24,7 +24,7 @@ def draw_relative(ax, findings: Findings) -> None:
         xlabel=r"kernel value $e^{x \cdot y}$",
         ylabel="relative variance, one projection",
     )
-    ax.set(title=rf"one pair, $\|x+y\|^2 = {phase.SUM:g}$")
+    ax.set(title=rf"One pair, $\|x+y\|^2 = {phase.SUM:g}$")
     ax.invert_xaxis()
     ax.legend()
 
@@ -57,14 +57,15 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "As the kernel vanishes, trigonometric features vary without bound; their normalisers can be negative",
+        r"As the kernel $e^{x \cdot y}$ vanishes, the relative variance of trigonometric features "
+        "grows without bound; their normalisers (sums of a row) can be negative",
         columns=4,
         size=(15.0, 4.2),
     )
     draw_relative(axes[0], findings)
     for ax, sweep in zip(axes[1:], SWEEPS, strict=True):
         draw_failures(ax, findings, sweep)
-    axes[1].set(ylabel=r"P(normaliser $\leq 0$), trigonometric")
+    axes[1].set(ylabel=r"chance of a normaliser $\leq 0$")
     style.legend(figure)
     return figure
 

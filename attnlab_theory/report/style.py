@@ -186,7 +186,8 @@ def _show_what_is_no_formula(figure: Figure) -> None:
         if shown.replace(r"\$", "").count("$") < 2:
             continue
         try:
-            parser.parse(shown)
+            for line in shown.splitlines():
+                parser.parse(line)
         except ValueError:
             each.set_parse_math(False)
 

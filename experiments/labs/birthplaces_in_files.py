@@ -6,6 +6,7 @@ python experiments/labs/birthplaces_in_files.py scored.json --published rope --f
 
 import dataclasses
 import functools
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +17,8 @@ from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.options import parsed_in_one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -44,6 +47,9 @@ Source: the `.predictions` files of 75 public repositories of Stanford's CS224n 
 assignment 4 from 2024), counted on 2026-11-21, and one number that a README reports. Other numbers that are only
 reported are left out.
 """
+
+EPOCHS = re.compile(r"(\d+) epochs")
+"""Names that are numbers of epochs lie on a scale."""
 
 PANEL = ": "
 """The text between the name of a panel and the name of a file, in a label."""
@@ -92,7 +98,7 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> "Fi
 
     found = estimates.of("accuracy")
     panels = _panels(found)
-    title = f"Of {found[0].draws} questions are answered right: {_said(panels)}"
+    title = f"{_said(panels)} of {found[0].draws} questions are answered right"
     widths = [max(4.2 if len(panels) > 1 else 5.6, 0.9 * len(row) + 1.6) for row in panels.values()]
     figure, axes = style.panels(title, 1, len(panels), size=(sum(widths), 4.4))
     for ax, (panel, row) in zip(axes, panels.items(), strict=True):
@@ -119,32 +125,52 @@ def _panels(found: Estimates) -> dict[str, dict[str, Any]]:
 
 
 def _said(panels: dict[str, dict[str, Any]]) -> str:
-    """The models of the title: the last of every panel, or the first and the last of a single panel."""
+    """The models of the title: the last of every panel, or the first and the last of a single panel.
+
+    If the last of all panels have one name, such as "650 epochs", it stands first.
+    """
     from attnlab_theory.labs.plots import as_written
 
     told = []
     for panel, row in panels.items():
         rows = [(", ".join(filter(None, map(as_written, (panel, name)))), e) for name, e in row.items()]
         told += rows[-1:] if len(panels) > 1 else rows[:1] + rows[1:][-1:]
-    return ", ".join(f"{e.value:.1%} ({name})" for name, e in told)
+    last = {list(row)[-1] for row in panels.values()}
+    if len(panels) > 1 and len(last) == 1:
+        told = [(as_written(panel), e) for panel, (_, e) in zip(panels, told, strict=True)]
+        return f"After {as_written(last.pop())} {_listed(told)}"
+    return _listed(told)
+
+
+def _listed(told: "Sequence[tuple[str, Any]]") -> str:
+    return " and ".join(f"{e.value:.1%} ({name})" for name, e in told)
 
 
 def _draw(ax: "Axes", panel: str, row: dict[str, Any], published: str | None) -> None:
+    from attnlab_theory.labs.knowledge.figures import in_words
     from attnlab_theory.labs.plots import as_written, bars, interval
 
     if published:
         range_of = PUBLISHED[published]
-        highest = " (the highest told in a README)" if range_of.told else ""
-        label = f"published, {published}: median of {range_of.models} models, and range{highest}"
+        highest = "; the highest is from a README" if range_of.told else ""
+        label = f"range of {range_of.models} published models, {in_words(published)}{highest}"
         ax.axhspan(range_of.lowest, range_of.highest, color="#e6e6e6", linewidth=0, label=label)
-        ax.axhline(range_of.median, color="#555555", linewidth=1.2)
+        ax.axhline(range_of.median, color="#555555", linewidth=1.2, label="their median")
     found, labels = Estimates(row.values()), [*map(as_written, row)]
-    places = [float(x) for x in range(len(found))]
-    bars(ax, found, places, series=0, label=interval(found[0], "Clopper-Pearson"))
+    epochs = [EPOCHS.fullmatch(name) for name in row]
+    if all(epochs) and len(row) > 1:
+        # At their places on a scale: a model is seldom asked after equal numbers of epochs.
+        places, labels = zip(*((float(each[1]), each[1]) for each in epochs if each), strict=True)
+        room = 0.08 * (max(places) - min(places))
+        ends = min(places) - room, max(places) + room
+        ax.set(xlabel="epochs of pretraining")
+    else:
+        places, ends = [float(x) for x in range(len(found))], (-0.5, len(found) - 0.5)
+    bars(ax, found, places, series=0, label=interval(found[0], "of the accuracy, Clopper-Pearson"))
     crowded = max(map(len, labels)) * len(labels) > 60
     ax.set_xticks(places, labels, rotation=30 if crowded else 0, ha="right" if crowded else "center")
     ax.grid(visible=False, axis="x")
-    ax.set(xlim=(-0.5, len(found) - 0.5), title=as_written(panel))
+    ax.set(xlim=ends, title=as_written(panel))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,10 @@ def _drawn(found: Sequence[Result]) -> "Figure":
     figure = Figure(figsize=(width, 0.6 + sum(heights)), layout=ConstrainedLayoutEngine(w_pad=0.15))
     axes = figure.subplots(len(panels), squeeze=False, height_ratios=heights)[:, 0]
     count = sum(_panel(*each, found) for each in zip(axes, panels, names, strict=True))
-    title = f"{len(found)} entry points, {count} cells that fail, and in what"
+    title = (
+        f"Of {len(found)} functions and layers of other libraries, {count} cells fail (dark) and say in what.\n"
+        "A column is a kind of attention, grey where none is offered. paths: whether two ways to call it agree"
+    )
     figure.suptitle(title, fontsize=11)
     return figure
 

@@ -10,6 +10,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from attnlab_theory.labs.captions.arms import DECODINGS
+from attnlab_theory.labs.captions.names import called, in_words, joined, two_lines
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.plots import bars, below, interval, look, named, note
 from attnlab_theory.report import style
@@ -28,13 +29,16 @@ def perplexities(estimates: Estimates) -> Figure:
     by_sentence, by_token = (estimates.of(f"perplexity of {what}") for what in ("sentences", "tokens"))
     arms = [each.setting["arm"] for each in by_sentence]
     best = min(by_sentence, key=lambda e: e.value)
-    title = f"{best.setting['arm']} has the lowest perplexity on test sentences, {best.value:.3g}"
-    figure, (ax,) = style.panels(title, size=(max(5.6, 1.1 * len(arms) + 1.5), 4.2))
+    title = (
+        f"Of these models, {in_words(best.setting['arm'])}\n"
+        f"has the lowest measured perplexity, {best.value:.3g} by the homework's mean"
+    )
+    figure, (ax,) = style.panels(title, size=(max(6.4, 1.1 * len(arms) + 1.5), 4.6))
     for series, (found, label) in enumerate(
         ((by_sentence, "mean of sentence means (homework)"), (by_token, "mean over tokens"))
     ):
         bars(ax, found, [x + 0.24 * series - 0.12 for x in range(len(arms))], series=series, label=label)
-    named(ax, arms, rotation=25 if len(arms) > 4 else 0)
+    named(ax, [two_lines(arm) for arm in arms], fontsize=8)
     ax.set(ylabel="perplexity on test sentences", xlim=(-0.6, len(arms) - 0.4))
     _cut_off(ax, by_sentence + by_token)
     below(figure, ncols=2, title=_over(by_sentence))
@@ -61,7 +65,7 @@ def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
             ax.plot(
                 [row["epoch"] for row in rows],
                 [row["loss"] for row in rows],
-                label=None if place else arm,
+                label=None if place else in_words(arm),
                 # Lines that coincide: the lower one has larger markers.
                 **look(series, linewidth=1.2, markerfacecolor="none", markersize=9 - 1.5 * series),
             )
@@ -70,7 +74,7 @@ def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
     if every > len(arms):
         note(figure, f"{len(arms)} of {every} arms are drawn")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.legend(loc="upper right", ncols=1 + len(arms) // 5)
+    ax.legend(loc="upper right", title="a line for each seed" if max(seeds) > 1 else None, title_fontsize=9)
     return figure
 
 
@@ -94,7 +98,7 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
         for arm in arms
     }
     for series, (arm, points) in enumerate(lines.items()):
-        _line(ax, points, series=series, label=arm)
+        _line(ax, points, series=series, label=in_words(arm))
     # The upper line has room above it. All others lie close to each other.
     upper = max(lines.values(), key=lambda points: np.mean([y.value for _, y in points]))
     for x, y in upper:
@@ -105,7 +109,7 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
             if x_of.setting["decoding"] == x.setting["decoding"] and y_of.interval.overlaps(y.interval)
         ]
         ax.annotate(
-            _called(x.setting["decoding"]).replace(", ", "\n"),
+            called(x.setting["decoding"]).replace(", ", "\n"),
             (max(near), y.value),
             (4, 3),
             textcoords="offset points",
@@ -116,10 +120,12 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
             va="bottom",
         )
     ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
-    ax.margins(0.16, 0.12)
+    ax.margins(0.2, 0.12)
     orders = {tuple(x.setting["decoding"] for x, _ in points) for points in lines.values()}
-    same = "\nthe same order on every line" if len(orders) == 1 < len(lines) else ""
-    ax.legend(loc="lower left", title=_over(forward) + same, title_fontsize=8)
+    if len(orders) == 1 < len(lines):
+        (order,) = orders
+        note(figure, f"on each line, from left to right: {'; '.join(map(joined, order))}")
+    ax.legend(loc="lower left", title=_over(forward), title_fontsize=8)
     return figure
 
 
@@ -127,7 +133,10 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
     """The same for many decodings of one arm: a line for every way to cut, along its number."""
     forward = estimates.of("forward", arm=arm)
     best = max(estimates.of("harmonic", arm=arm), key=lambda e: e.value)
-    title = f"{arm} has its highest harmonic BLEU, {best.value:.3f}, with {_joined(best.setting['decoding'])}"
+    title = (
+        f"With {joined(best.setting['decoding'])} the harmonic mean of both BLEUs of {arm} is highest, "
+        f"{best.value:.3f}"
+    )
     figure, (ax,) = style.panels(title, size=(7.4, 5.0))
     kinds: dict[str, list[tuple[float, Estimate, Estimate]]] = {}
     for each in forward:
@@ -151,6 +160,7 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
             )
     ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
     ax.legend(loc="lower left", title=_over(forward), title_fontsize=8)
+    note(figure, "at each point: its temperature, or its p or k, whichever the legend names first")
     return figure
 
 
@@ -186,19 +196,20 @@ def openings(estimates: Estimates) -> Figure:
     most = max(found, key=lambda e: e.value)
     title = (
         f"The commonest first two tokens open {real.value:.0%} of real sentences,\n"
-        f"and {most.value:.0%} of those of '{most.setting['arm']}' at {_joined(most.setting['decoding'])}"
+        f"and {most.value:.0%} of those that {most.setting['arm']} writes\n"
+        f"with {joined(most.setting['decoding'])}, on average over seeds"
     )
-    figure, (ax,) = style.panels(title, size=(7.2, 4.4))
+    figure, (ax,) = style.panels(title, size=(7.2, 5.0))
     for series, arm in enumerate(arms):
         each = Estimates(
             e for name in decodings for e in found if (e.setting["arm"], e.setting["decoding"]) == (arm, name)
         )
         shift = 0.5 * (series - (len(arms) - 1) / 2) / max(len(arms), 2)
-        bars(ax, each, [x + shift for x in range(len(each))], series=series, label=arm)
+        bars(ax, each, [x + shift for x in range(len(each))], series=series, label=in_words(arm))
     ax.axhline(real.value, color=style.INK, linewidth=1, label="real sentences")
-    named(ax, [_called(name) for name in decodings], rotation=35, ha="right")
+    named(ax, [called(name) for name in decodings], rotation=35, ha="right")
     ax.set(ylabel="share of sentences", ylim=(0, None))
-    below(figure, ncols=4, title=_over(found))
+    below(figure, ncols=2, title=_over(found))
     return figure
 
 
@@ -212,8 +223,8 @@ def heads(estimates: Estimates) -> Figure:
     found = Estimates(each for each in estimates.of("worth of a head") if each.setting["arm"] in arms)
     most = max(found, key=lambda e: e.value)
     title = (
-        f"A head of {most.setting['arm']}, layer {most.setting['layer']}, is worth most: "
-        f"{most.value:.2g} nats per token"
+        f"The head that is missed most is one of {in_words(most.setting['arm'])}, layer {most.setting['layer']}: "
+        f"without it the test loss rises by {most.value:.2g} nats per token"
     )
     figure, axes = style.panels(title, 1, len(arms), size=(max(6.4, 1.2 + 2.2 * len(arms)), 4.6))
     for ax in axes[1:]:
@@ -225,7 +236,7 @@ def heads(estimates: Estimates) -> Figure:
         ax.axhline(0, color=style.INK, linewidth=0.8)
         # A single head is worth a hundred times as much as one of many.
         ax.set_yscale("symlog", linthresh=0.005)
-        ax.set_title(arm)
+        ax.set_title(two_lines(arm), fontsize=9)
         ax.tick_params(labelleft=ax is axes[0])
     axes[0].set_ylabel("change of test loss without the head,\nnats per token (logarithmic from 0.005 on)")
     figure.supxlabel(
@@ -245,12 +256,13 @@ def _trade(estimates: Estimates, arm: str) -> str:
     others = [e for e in every if e.setting["decoding"] != "random"]
     best = max(others or every, key=lambda e: e.value)
     backward = estimates.of("backward", **best.setting)[0].value
-    drawn = _joined(best.setting["decoding"])
+    drawn = joined(best.setting["decoding"])
     if len(others) in (0, len(every)):
         return f"With {drawn}, {arm} has a forward BLEU of {best.value:.2f} and a backward one of {backward:.2f}"
     plain = {score: estimates.of(score, arm=arm, decoding="random")[0].value for score in ("forward", "backward")}
     return (
-        f"With {drawn}, the forward BLEU of {arm} {_moves(plain['forward'], best.value)} "
+        f"With {drawn} in place of {joined('random')},\n"
+        f"the forward BLEU of {arm} {_moves(plain['forward'], best.value)}\n"
         f"and its backward BLEU {_moves(plain['backward'], backward)}"
     )
 
@@ -260,19 +272,6 @@ def _moves(before: float, after: float) -> str:
     return f"{verb} from {before:.2f} to {after:.2f}"
 
 
-def _called(decoding: str) -> str:
-    kind, _, temperature = decoding.partition("-t")
-    if kind == "random":
-        return f"temperature {temperature or 1}"
-    words = kind.replace("top_p", "top-p ").replace("top_k", "top-k ").replace("min_p", "min-p ")
-    return f"{words}, temperature {temperature}" if temperature else words
-
-
-def _joined(decoding: str) -> str:
-    """A decoding within a sentence."""
-    return _called(decoding).replace(", ", " and ")
-
-
 def _from_to(numbers: Sequence[int]) -> str:
     least, most = min(numbers), max(numbers)
     return f"{least}" if least == most else f"{least} to {most}"
@@ -280,7 +279,9 @@ def _from_to(numbers: Sequence[int]) -> str:
 
 def _over(found: Estimates) -> str:
     """The words of a legend about intervals over seeds. Arms may have different numbers of seeds."""
-    return interval(found[0], f"t, n = {_from_to([e.draws for e in found])}")
+    if all(e.draws == 1 for e in found):
+        return "one seed, without an interval"
+    return interval(found[0], f"of the mean over seeds, t, n = {_from_to([e.draws for e in found])}")
 
 
 def _ends(found: Sequence[Estimate]) -> np.ndarray:

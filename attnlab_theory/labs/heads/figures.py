@@ -2,14 +2,16 @@
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
-from attnlab_theory.claims import Findings, Verdict
+from attnlab_theory.claims import Findings
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.heads.claims import EXPLAINED, JUDGED_FEATURES, JUDGED_KEYS, NORMAL, SPARED, TOLERATED
+from attnlab_theory.labs.heads.claims import JUDGED_FEATURES, JUDGED_KEYS, SPARED, TOLERATED
 from attnlab_theory.labs.heads.families import SHARE
-from attnlab_theory.labs.heads.grids import Panel, panels, shape_of
+from attnlab_theory.labs.heads.grids import Panel, panels, refuted, shape_of, shown_of, supported
 from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.labs.heads.losses import COUPLINGS, LENGTHS
+from attnlab_theory.labs.heads.questions import HABITS, LEFT, PREMISES, unit
 from attnlab_theory.labs.heads.traces import Kept
 from attnlab_theory.labs.plots import bars, below, interval, level, note
 from attnlab_theory.report import style
@@ -17,39 +19,16 @@ from attnlab_theory.report import style
 KNOWN = 0.1
 """A panel is drawn if at least this share of the heads has a number."""
 
-PREMISES = (
-    ("slope of the variance", None, "Variance rises with the squared mean score\n(colour: slope; no verdict)"),
-    (
-        "variance explained by the stretch",
-        "the-noisy-length-matters",
-        f"A noisy length explains {EXPLAINED:.0%} of the variance\n(colour: what it explains)",
-    ),
-    (
-        "variance along own mean beyond that along others'",
-        None,
-        "Keys vary more along their own type's mean\n(colour: extra variance; no verdict)",
-    ),
-    ("variance explained along own mean", None, "Share of variance along the type's mean\n(no verdict)"),
-    ("distance from normal", "scores-are-normal", f"Scores are at most {NORMAL:g} from normal\n(colour: distance)"),
-    ("gamble index", None, "How much heads gamble, from 0 to 1\n(hatched: too few pairs of similar keys)"),
-    (
-        "weights explained by theory",
-        "theory-beats-the-mean-weight",
-        "Theory predicts weights better than their mean\n(colour: share explained)",
-    ),
-    ("scores that move together", "keys-move-alone", "Keys of a sentence are independent\n(colour: covariance)"),
-)
-"""Panels: what is shown, the claim whose verdicts stand in the cells, and the title."""
-
 
 def premises(estimates: Estimates, findings: Findings) -> Figure:
     """Where the homework's premises hold."""
     known = Estimates(e for e in estimates if e.interval != SHARE)
-    matters = _shown(findings, "the-noisy-length-matters")
+    matters = shown_of(findings, "the-noisy-length-matters")
     normal = findings.of("scores-are-normal")
     title = (
-        f"A noisy key length explains at least a tenth of the scores' variance in {matters} heads;\n"
-        f"normal scores: {_supported(normal)} supported, {_refuted(normal)} refuted, the rest undecided"
+        f"A noisy key length is shown to explain a tenth of the scores' variance in {matters} heads;\n"
+        f"scores are shown to be normal in {supported(normal)}, and not to be in {refuted(normal)};\n"
+        "all other heads are undecided"
     )
     shown = [
         Panel(told, known.of(quantity), findings.of(claim) if claim else Findings())
@@ -63,8 +42,12 @@ def habits(estimates: Estimates) -> Figure:
     """How many keys heads use, and which."""
     shown = [quantity for quantity in QUANTITIES if quantity != "effective keys" and _has(estimates, quantity)]
     uses = [e.value for e in estimates.of("share of keys")]
-    title = f"Heads use between {min(uses):.0%} and {max(uses):.0%} of the keys that they see"
-    shape, grids = shape_of(estimates.of("share of keys")), [Panel(each, estimates.of(each)) for each in shown]
+    used = f"between {min(uses):.0%} and {max(uses):.0%} of the keys"
+    title = f"Heads use {used} that they see\n(by the entropy of the weights)"
+    shape, grids = (
+        shape_of(estimates.of("share of keys")),
+        [Panel(HABITS[each], estimates.of(each)) for each in shown],
+    )
     return panels(title, 2, shape, grids)
 
 
@@ -72,8 +55,11 @@ def bluntness(estimates: Estimates) -> Figure:
     """The largest weight of a row by its length, beside the bound that the spread of scores gives."""
     top, bound = estimates.of("largest weight"), estimates.of("bound on the largest weight")
     near = [e.value for e in estimates.of("largest weight over its bound")]
-    title = f"The median head's largest weight is {np.median(near):.0%} of the most that its scores' spread allows"
-    figure, (ax,) = style.panels(title, size=(7.0, 4.2))
+    title = (
+        f"In the median head the largest weight of a row is {np.median(near):.0%}\n"
+        "of the most that the spread of its scores allows"
+    )
+    figure, (ax,) = style.panels(title, size=(7.0, 4.6))
     for series, layer in enumerate(sorted({e.setting["layer"] for e in top})):
         own = Estimates(e for e in top if e.setting["layer"] == layer)
         xs = [e.setting["keys_from"] * (1 + 0.02 * series) for e in own]
@@ -87,8 +73,12 @@ def bluntness(estimates: Estimates) -> Figure:
             alpha=0.6,
         )
     ax.set_xscale("log", base=2)
-    ax.set(xlabel="keys that a query sees, from", ylabel="largest weight, mean over heads", ylim=(0, 1.02))
-    told = f"thin line: bound by the spread of scores; {interval(top[0], 'max-t')}"
+    ax.set(
+        xlabel="keys that a query sees, from this number to the next",
+        ylabel="largest weight, mean over heads",
+        ylim=(0, 1.02),
+    )
+    told = f"thin line: the most that is allowed by the spread of scores; {interval(top[0], 'max-t')}"
     below(figure, ncols=4, title=told)
     return figure
 
@@ -96,17 +86,20 @@ def bluntness(estimates: Estimates) -> Figure:
 def hedging(estimates: Estimates, findings: Findings) -> Figure:
     """The gamble of a layer's mean, beside what copies of its heads would gamble."""
     mean, alike = estimates.of("gamble index of the mean"), estimates.of("gamble index of one head's copies")
-    said = _shown(findings, "the-layer-hedges")
-    title = f"{said.replace('of', 'of the')} layers with enough near-tied pairs are shown to hedge"
-    figure, (ax,) = style.panels(title, size=(6.8, 4.0))
-    for series, (found, label) in enumerate(((mean, "mean of the heads"), (alike, "copies of one head"))):
+    said = shown_of(findings, "the-layer-hedges")
+    title = (
+        f"{said.replace('of', 'of the')} layers with enough pairs of nearly equal keys are shown to hedge:\n"
+        "to have at most half of the gamble index that copies of one head have"
+    )
+    figure, (ax,) = style.panels(title, size=(7.4, 4.6))
+    for series, (found, label) in enumerate(((mean, "mean of the layer's heads"), (alike, "copies of one head"))):
         bars(ax, found, [e.setting["layer"] + 0.12 * series - 0.06 for e in found], series=series, label=label)
     for half in alike:
         ends = [half.setting["layer"] - 0.2, half.setting["layer"] + 0.2]
         label = "margin: half of the copies' index" if half is alike[0] else None
         ax.plot(ends, [half.value / 2] * 2, color=style.INK, linestyle="--", linewidth=1, label=label)
     ax.set_xticks([e.setting["layer"] for e in mean])
-    ax.set(xlabel="layer", ylabel="gamble index")
+    ax.set(xlabel="layer", ylabel="gamble index (0: equal keys share\nthe weight, 1: one gets it all)")
     below(figure, ncols=3, title=interval(mean[0], "max-t"))
     return figure
 
@@ -118,16 +111,16 @@ def calibration(estimates: Estimates) -> Figure:
     by_type = np.median([e.value for e in estimates.of("weights explained by the type")])
     without = np.median([e.value for e in estimates.of("weights explained without noise")])
     title = (
-        f"Theory explains {explained:.0%} of the weights of frequent words,\n"
-        f"without noise {without:.0%}, a type's mean weight {by_type:.0%} (medians over heads)"
+        f"Theory explains {explained:.0%} of the variance of frequent words' weights,\n"
+        f"theory without noise {without:.0%}, a word's mean weight {by_type:.0%}\n(medians over heads)"
     )
-    figure, (ax,) = style.panels(title, size=(5.8, 5.2))
+    figure, (ax,) = style.panels(title, size=(6.2, 5.6))
     top = 1.05 * max(max(e.setting["predicted"], e.value) for e in curve)
     ax.plot([0, top], [0, top], color=style.INK, linewidth=1, label="line: predicted")
     for series, layer in enumerate(sorted({e.setting["layer"] for e in curve})):
         own = Estimates(e for e in curve if e.setting["layer"] == layer)
         bars(ax, own, [e.setting["predicted"] for e in own], series=series, label=f"layer {layer}", line=True)
-    ax.set(xlabel="predicted mean weight, tenths of the keys", ylabel="mean weight")
+    ax.set(xlabel="predicted weight, mean of each tenth of the keys", ylabel="actual weight, mean of the same keys")
     below(figure, ncols=4, title=interval(curve[0], "max-t"))
     return figure
 
@@ -137,18 +130,18 @@ def collapse(estimates: Estimates) -> Figure:
     by_depth = estimates.of("distance to rank one")
     left = {e.setting["kept"]: e.value for e in estimates.of("share of the distance left")}
     title = (
-        f"Attention alone leaves {left[Kept.ATTENTION]:.2g} of the tokens' distance, "
-        f"the whole model {left[Kept.ALL]:.2g}"
+        f"After all layers, attention alone leaves {left[Kept.ATTENTION]:.2g} of the tokens' distance\n"
+        f"from their mean, and the whole model {left[Kept.ALL]:.2g}"
     )
-    figure, (ax,) = style.panels(title, size=(6.8, 4.4))
+    figure, (ax,) = style.panels(title, size=(7.4, 4.6))
     for series, kept in enumerate(Kept):
         own = by_depth.of("distance to rank one", kept=kept)
         # Beside each other: one would hide another.
         xs = [e.setting["depth"] + 0.08 * (series - 1.5) for e in own]
-        bars(ax, own, xs, series=series, label=str(kept), line=True)
+        bars(ax, own, xs, series=series, label=LEFT.get(kept, str(kept)), line=True)
     ax.set_yscale("log")
     ax.set_xticks(sorted({e.setting["depth"] for e in by_depth}))
-    ax.set(xlabel="layers passed", ylabel="relative distance to rank one")
+    ax.set(xlabel="layers passed", ylabel="distance of the tokens from their mean,\nas a share of their size")
     told = f"what is kept of the layers; {interval(by_depth[0], 'max-t')}"
     below(figure, ncols=4, title=told)
     return figure
@@ -160,14 +153,14 @@ def ablations(estimates: Estimates, findings: Findings) -> Figure:
     needed, spared = findings.of("the-head-is-needed"), findings.of("the-model-does-without-the-head")
     (own,) = estimates.of("accuracy")
     title = (
-        f"Of {len(lost)} heads {_supported(needed)} are shown to be needed for the accuracy of {own.value:.1%}, "
-        f"and {_supported(spared)} can be spared"
+        f"Of {len(lost)} heads {supported(needed)} are shown to be needed for the accuracy of {own.value:.1%},\n"
+        f"and {supported(spared)} to be spared at a cost of at most {SPARED:.0%}"
     )
     shown = (
-        Panel("the head is needed; shade: accuracy lost", lost, needed),
-        Panel(f"it costs {SPARED:.0%} at most; shade: accuracy lost", lost, spared),
-        Panel("log-odds moved, mean over sentences", moved),
-        Panel("p-value of McNemar's test", estimates.of("mcnemar p")),
+        Panel("Is the head needed? (colour: accuracy lost)", lost, needed),
+        Panel(f"Does it cost {SPARED:.0%} at most to leave it out?\n(colour: accuracy lost)", lost, spared),
+        Panel("How far log-odds move without the head,\nmean over sentences (not judged)", moved),
+        Panel("p-value that accuracy is the same without it\n(McNemar's test)", estimates.of("mcnemar p")),
     )
     return panels(title, 2, shape_of(moved), shown)
 
@@ -177,14 +170,18 @@ def pairs(estimates: Estimates, findings: Findings) -> Figure:
     beyond = estimates.of("log-odds lost beyond the sum")
     found = findings.of("redundant-heads-stand-in-for-each-other")
     title = (
-        f"{_supported(found)} of {len(found)} pairs of the least needed heads are shown to stand in for each other"
+        f"{supported(found)} of {len(found)} pairs of the least needed heads are shown to stand in\n"
+        "for each other: both are missed more than the sum of each alone"
     )
-    figure, (ax,) = style.panels(title, size=(8.4, 4.2))
+    figure, (ax,) = style.panels(title, size=(8.4, 4.6))
     bars(ax, beyond, range(len(beyond)), series=0)
     ax.axhline(0, color=style.INK, linestyle="--", linewidth=1)
     names = [f"{e.setting['first']}, {e.setting['second']}" for e in beyond]
     ax.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
-    ax.set(xlabel="layer.head of both", ylabel="log-odds lost beyond the sum")
+    ax.set(
+        xlabel="the two heads of a pair, each as layer.head",
+        ylabel="log-odds lost without both,\nminus the two losses without one",
+    )
     note(figure, f"on the sentences that did not choose the pairs; {interval(beyond[0], 'max-t')}")
     return figure
 
@@ -194,8 +191,9 @@ def survival(estimates: Estimates, findings: Findings) -> Figure:
     found = findings.of("the-head-survives")
     shown = list(dict.fromkeys((f.setting["approximation"], f.setting["budget"]) for f in found))
     title = (
-        f"{_supported(found)} of {len(found)} heads and approximations err by at most {TOLERATED:.0%}, "
-        f"at {JUDGED_FEATURES} features or {JUDGED_KEYS} keys"
+        f"Of {len(found)} pairs of a head and an approximation, {supported(found)} are shown to err by at most "
+        f"{TOLERATED:.0%},\nwith {JUDGED_FEATURES} random features or {JUDGED_KEYS} keys "
+        "(colour: relative error of the outputs)"
     )
     least = estimates.of("least rank for a tenth")
     grids = [
@@ -203,7 +201,7 @@ def survival(estimates: Estimates, findings: Findings) -> Figure:
         for name, budget in shown
         for own in [{"approximation": name, "budget": budget}]
     ]
-    return panels(title, 3, shape_of(least), [*grids, Panel("least rank for a tenth", least)])
+    return panels(title, 3, shape_of(least), [*grids, Panel(f"least rank for an error of {TOLERATED:.0%}", least)])
 
 
 def budgets(estimates: Estimates) -> Figure:
@@ -211,12 +209,16 @@ def budgets(estimates: Estimates) -> Figure:
     found = estimates.of("relative error, mean over heads")
     names = list(dict.fromkeys(e.setting["approximation"] for e in found))
     least = min(found, key=lambda e: e.value)
-    title = f"{least.setting['approximation']} with {least.setting['budget']} errs least, by {least.value:.2g}"
+    name, budget = least.setting["approximation"], least.setting["budget"]
+    title = (
+        f"{name} with {budget} {unit(name)} for each query has the lowest error, "
+        f"{least.value:.2g} on average over heads;\nan error of {TOLERATED:.0%} is tolerated"
+    )
     shown = {
         f"features, {coupling} projections": [name for name in names if name.endswith(f"features, {coupling}")]
         for coupling in COUPLINGS
     }
-    shown["keys or mixtures of a query"] = [name for name in names if "features" not in name]
+    shown["keys, or mixtures of keys (Linformer), of a query"] = [name for name in names if "features" not in name]
     shown = {told: chosen for told, chosen in shown.items() if chosen}
     figure, axes = style.panels(title, 1, len(shown), size=(4.2 * len(shown), 4.8))
     for ax, (told, chosen) in zip(axes, shown.items(), strict=True):
@@ -240,13 +242,14 @@ def ranks(estimates: Estimates) -> Figure:
     least = estimates.of("least rank for a tenth, by length")
     drawn = estimates.of("rank of a drawn sketch for a tenth, by length")
     title = (
-        f"An error of a tenth takes rank {np.mean([e.value for e in least]):.0f} at least, "
-        f"and a drawn sketch {np.mean([e.value for e in drawn]):,.0f} rows"
+        f"On average over layers and lengths, an error of {TOLERATED:.0%} takes rank "
+        f"{np.mean([e.value for e in least]):.0f} at least,\n"
+        f"and a random sketch of {np.mean([e.value for e in drawn]):,.0f} rows"
     )
-    figure, axes = style.panels(title, 1, 2, size=(9.0, 4.2))
+    figure, axes = style.panels(title, 1, 2, size=(9.0, 4.6))
     for ax, own, told in (
-        (axes[0], least, "least rank of any"),
-        (axes[1], drawn, "rows of a drawn sketch, predicted"),
+        (axes[0], least, "least rank of any sketch"),
+        (axes[1], drawn, "rows of a random sketch, predicted"),
     ):
         for series, layer in enumerate(sorted({e.setting["layer"] for e in own})):
             chosen = Estimates(e for e in own if e.setting["layer"] == layer)
@@ -265,7 +268,10 @@ def replaced(estimates: Estimates) -> Figure:
     (own,) = estimates.of("accuracy")
     found = estimates.of("accuracy with all heads replaced")
     best = max(found, key=lambda e: e.value)
-    title = f"With all heads replaced the accuracy of {own.value:.1%} becomes {best.value:.1%} at best"
+    title = (
+        f"With an approximation in place of all heads, the accuracy of {own.value:.1%}\n"
+        f"becomes {best.value:.1%} at best, with {best.setting['approximation']}"
+    )
     figure, (ax,) = style.panels(title, size=(7.6, 0.4 * len(found) + 1.6))
     for place, each in enumerate(found):
         ends = [[each.value - each.interval.low], [each.interval.high - each.value]]
@@ -274,10 +280,12 @@ def replaced(estimates: Estimates) -> Figure:
         )
     ax.axvline(own.value, color=style.INK, linestyle="--", linewidth=1)
     ax.axvspan(own.interval.low, own.interval.high, color=style.INK, alpha=0.12, linewidth=0)
-    labels = [f"{e.setting['approximation']}, {e.setting['budget']}" for e in found]
+    budgets_of = [(e.setting["approximation"], e.setting["budget"]) for e in found]
+    labels = [f"{name}, {budget} {unit(name)}" for name, budget in budgets_of]
     ax.set_yticks(range(len(found)), labels, fontsize=8)
     ax.invert_yaxis()
     ax.set(xlabel="accuracy")
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0))
     note(
         figure,
         f"dashed, shaded: the model as it is; interval: measured ({level(own)} for all together, Bonferroni)",
@@ -287,16 +295,3 @@ def replaced(estimates: Estimates) -> Figure:
 
 def _has(estimates: Estimates, quantity: str) -> bool:
     return any(e.quantity == quantity for e in estimates)
-
-
-def _supported(found: Findings) -> int:
-    return sum(f.verdict == Verdict.SUPPORTED for f in found)
-
-
-def _refuted(found: Findings) -> int:
-    return sum(f.verdict == Verdict.REFUTED for f in found)
-
-
-def _shown(findings: Findings, claim: str) -> str:
-    found = findings.of(claim)
-    return f"{_supported(found)} of {len(found)}"

@@ -13,7 +13,7 @@ from attnlab_theory.labs.plots import note
 from attnlab_theory.report import style
 
 MARKS = {Verdict.SUPPORTED: "+", Verdict.REFUTED: "−", Verdict.INCONCLUSIVE: "?"}
-VERDICTS = "+ shown to hold, − shown not to, ? undecided"
+VERDICTS = "+ shown: yes, − shown: no, ? undecided"
 BEYOND = "a number: beyond the scale"
 UNKNOWN = "hatched: not known"
 """The meaning of what stands in the cells."""
@@ -126,3 +126,19 @@ def size_of(shape: Shape, rows: int, columns: int) -> tuple[float, float]:
     """The size in inches of a figure with this many grids."""
     layers, heads = shape
     return columns * max(3.6, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8
+
+
+def supported(found: Findings) -> int:
+    """How many are supported."""
+    return sum(f.verdict == Verdict.SUPPORTED for f in found)
+
+
+def refuted(found: Findings) -> int:
+    """How many are refuted."""
+    return sum(f.verdict == Verdict.REFUTED for f in found)
+
+
+def shown_of(findings: Findings, claim: str) -> str:
+    """How many findings of a claim are supported, and how many there are."""
+    found = findings.of(claim)
+    return f"{supported(found)} of {len(found)}"

@@ -17,30 +17,48 @@ from attnlab_theory.labs.plots import as_written, bars, below, in_percent, inter
 from attnlab_theory.language.text.characters import MASK
 from attnlab_theory.report import style
 
+MEANT = {"vanilla": "learned positions", "rope": "rotary positions"}
+"""The meaning of the arms' names."""
+
+GROUPS = {
+    "held-out": "\n(held-out: persons in the pretraining text whose birthplace finetuning does not teach)",
+    "finetuned": "\n(finetuned: persons whose birthplace finetuning teaches)",
+    "never-seen": "\n(never-seen: persons in no text that the model has read)",
+}
+"""The meaning of the groups' names, as the end of a label."""
+
 
 def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
     """Accuracy by arm: a point for each seed, and the mean over seeds with its interval."""
     means = estimates.of("mean accuracy", group=group)
     seeds = max(e.draws for e in means)
-    said = ", ".join(f"{e.value:.0%} ({_called(e.setting['variant'])})" for e in means)
-    title = f"Models are right about {said} of {group} persons"
+    said = ", ".join(f"{e.value:.1%} ({_called(e.setting['variant'])})" for e in means)
+    title = f"Models name the birthplaces of\n{said} of {group} persons"
     if len(means) == 1:
-        title = f"{_called(means[0].setting['variant'])} is right about {means[0].value:.0%} of {group} persons"
-    figure, (ax,) = style.panels(title, size=(6.8, 4.4))
+        named_by = f"The {_called(means[0].setting['variant'])} model names"
+        title = f"{named_by} the birthplaces of {means[0].value:.1%} of {group} persons"
+    if seeds > 1:
+        title = f"On average over {seeds} seeds, {title[0].lower()}{title[1:]}"
+    figure, (ax,) = style.panels(title, size=(6.8, 4.8))
     for x, each in enumerate(means):
         points = estimates.of("accuracy", group=group, variant=each.setting["variant"])
         if seeds > 1:
             ax.plot(
-                np.full(len(points), x - 0.12), [p.value for p in points], "o", color=style.COLOURS[0], mfc="none"
+                np.full(len(points), x - 0.12),
+                [p.value for p in points],
+                "o",
+                color=style.COLOURS[0],
+                mfc="none",
+                label=None if x else "one seed",
             )
-        bars(ax, Estimates([each if seeds > 1 else points[0]]), [x + 0.12 if seeds > 1 else float(x)], series=1)
-    named(ax, [f"{_called(e.setting['variant'])}\n{e.value:.1%}" for e in means])
-    ax.set(xlabel="model, and its accuracy", ylabel=f"right answers, {group} persons", ylim=(-0.02, 1.02))
+        kind = f"mean of {seeds} seeds, t" if seeds > 1 else "of the accuracy, Clopper-Pearson"
+        place = [x + 0.12 if seeds > 1 else float(x)]
+        shown = Estimates([each if seeds > 1 else points[0]])
+        bars(ax, shown, place, series=1, label=None if x else interval(means[0], kind))
+    named(ax, [f"{in_words(e.setting['variant'])}\n{e.value:.1%}" for e in means])
+    ax.set(ylabel=f"right answers, {group} persons", ylim=(-0.02, 1.02))
+    ax.set_xlabel(f"model, and its accuracy{GROUPS.get(group, '')}")
     ax.set_xlim(-0.5, len(means) - 0.5)
-    kind = f"mean of {seeds} seeds, t" if seeds > 1 else "Clopper-Pearson"
-    if seeds > 1:
-        ax.plot([], [], "o", color=style.COLOURS[0], mfc="none", label="one seed")
-    ax.plot([], [], style.MARKERS[1], color=style.COLOURS[1], mfc="white", label=interval(means[0], kind))
     below(figure, ncols=2)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return figure
@@ -53,15 +71,17 @@ def reliability(estimates: Estimates) -> Figure:
     off = float(np.average([b.setting["confidence"] - b.value for b in found], weights=[b.draws for b in found]))
     word = "too confident" if off > 0 else "not confident enough"
     figure, (ax,) = style.panels(
-        f"{_called(arms[-1])} is {word}, by {100 * abs(off):.0f} points on average", size=(5.6, 4.6)
+        f"The {_called(arms[-1])} model is {word},\nby {100 * abs(off):.0f} percentage points on average",
+        size=(5.8, 4.8),
     )
-    ax.plot([0, 1], [0, 1], color="#777777", linewidth=1, label="calibrated")
+    ax.plot([0, 1], [0, 1], color="#777777", linewidth=1, label="confidence is accuracy")
     for series, arm in enumerate(arms):
         found = estimates.of("accuracy at confidence", variant=arm)
-        bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=_called(arm), line=True)
+        bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=in_words(arm), line=True)
     ax.set(xlabel="confidence: probability of the whole answer", ylabel=f"right answers, {_groups(found)}")
     ax.set_ylim(-0.02, 1.02)
-    ax.legend(loc="upper left", title=interval(found[0]), title_fontsize=9)
+    parts = f"a point: 1/{len(found)} of the answers"
+    ax.legend(loc="upper left", title=f"{parts}\n{interval(found[0])}", title_fontsize=8, fontsize=8)
     return in_percent(figure, ax)
 
 
@@ -71,20 +91,20 @@ def abstention(estimates: Estimates) -> Figure:
     curve = estimates.of("accuracy of the surest", variant=arms[-1])
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
     title = (
-        f"{_called(arms[-1])} is right on {curve[-1].value:.0%} of all questions,\n"
-        f"and on {half.value:.0%} of the {half.setting['coverage']:.0%} where it is surest"
+        f"The {_called(arms[-1])} model answers {curve[-1].value:.0%} of all questions right,\n"
+        f"and {half.value:.0%} of the {half.setting['coverage']:.0%} where its confidence is highest"
     )
     figure, (ax,) = style.panels(title, size=(6.4, 4.4))
     for series, arm in enumerate(arms):
         curve = estimates.of("accuracy of the surest", variant=arm)
         xs = [e.setting["coverage"] for e in curve]
         colour, dash = style.COLOURS[series % 7], style.DASHES[series % 7]
-        ax.plot(xs, [e.value for e in curve], color=colour, linestyle=dash, label=_called(arm))
+        ax.plot(xs, [e.value for e in curve], color=colour, linestyle=dash, label=in_words(arm))
         ends = [e.interval.low for e in curve], [e.interval.high for e in curve]
         ax.fill_between(xs, *ends, color=colour, alpha=0.15, linewidth=0)
     ax.set(xlabel="coverage: share of questions answered", ylabel=f"right among those answered,\n{_groups(curve)}")
     ax.set(xlim=(0, 1), ylim=(-0.02, 1.02))
-    ax.legend(loc="best", title=interval(curve[0]), title_fontsize=9)
+    ax.legend(loc="best", title=interval(curve[0]).replace("interval", "shade"), title_fontsize=8, fontsize=8)
     return in_percent(figure, ax)
 
 
@@ -93,8 +113,8 @@ def confidences(estimates: Estimates) -> Figure:
     arms = _arms(estimates.of("share at confidence"))
     areas = {e.setting["variant"]: e for e in estimates if e.quantity == "auroc"}
     known = [f"{areas[v].value:.2f}" + (f" ({_called(v)})" if len(arms) > 1 else "") for v in arms if v in areas]
-    said = "The model is surer of a right answer than of a wrong one\nwith probability "
-    title = said + ", ".join(known) if known else "Confidences"
+    said = "A right answer has more confidence than a wrong one\nwith probability "
+    title = said + ", ".join(known) if known else "Right and wrong answers have these confidences"
     figure, axes = style.panels(title, 1, len(arms), size=(max(5.4, 3.4 * len(arms) + 0.6), 3.6))
     for ax, arm in zip(axes, arms, strict=True):
         for right, series, hatch in ((False, 1, "////"), (True, 0, "")):
@@ -103,13 +123,13 @@ def confidences(estimates: Estimates) -> Figure:
                 continue
             colour = style.COLOURS[series]
             edges = [b.setting["low"] for b in bins] + [bins[-1].setting["high"]]
-            label = f"{'right' if right else 'wrong'} ({bins[0].draws})"
+            label = f"{bins[0].draws} {'right' if right else 'wrong'} answers"
             look = {"edgecolor": colour, "facecolor": (colour, 0.15), "hatch": hatch, "linewidth": 1.4}
             ax.stairs([b.value for b in bins], edges, fill=True, label=label, **look)
-        ax.set(xlabel="confidence", title=_called(arm), xlim=(0, 1), ylim=(0, 1.02))
+        ax.set(xlabel="confidence", title=in_words(arm), xlim=(0, 1), ylim=(0, 1.02))
         ax.legend(loc="upper center")
         in_percent(figure, ax)
-    axes[0].set_ylabel(f"share of such answers,\n{_groups(estimates.of('share at confidence'))}")
+    axes[0].set_ylabel(f"share of the right (or wrong)\nanswers, {_groups(estimates.of('share at confidence'))}")
     return figure
 
 
@@ -132,23 +152,27 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
     ends = {arm: (_end(losses, arm, ".2f"), _end(accuracies, arm, ".0%")) for arm in arms}
     said = "; ".join(f"{arm} {', '.join(filter(None, each))}" for arm, each in ends.items())
     curves = [losses, accuracies] if max(map(len, accuracies.values())) > 1 else [losses]
+    seeds = max(sum(of == arm for of, _ in losses) for arm in arms)
     title = f"Loss and right answers about held-out persons end at {said}"
+    title = f"On average over {seeds} seeds, l{title[1:]}" if seeds > 1 else title
     figure, axes = style.panels(title, 1, len(curves))
     for ax, models in zip(axes, curves, strict=True):
         labelled: set[str] = set()
         for (arm, _), points in models.items():
             series = arms.index(arm)
             look = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
-            ax.plot(*zip(*points, strict=True), **look, label=None if arm in labelled else arm, linewidth=1.3)
+            ax.plot(
+                *zip(*points, strict=True), **look, label=None if arm in labelled else in_words(arm), linewidth=1.3
+            )
             labelled.add(arm)
-        ax.set_xlabel("step")
+        ax.set_xlabel("step of training")
     axes[0].set(ylabel="loss, nats per character", yscale="log")
     axes[0].yaxis.set_major_formatter("{x:g}")
     axes[0].yaxis.set_minor_formatter(lambda loss, _: f"{loss:g}" if f"{loss:e}"[0] in "235" else "")
     for ax in axes[1:]:
         ax.set(ylabel="right answers, held-out persons", ylim=(-0.02, 1.02))
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes[-1].legend(loc="best")
+    axes[-1].legend(loc="best", title="a line for each seed" if seeds > 1 else None, title_fontsize=9)
     return figure
 
 
@@ -218,7 +242,7 @@ def of_run(
     if curves:
         drawn["learning_curves"] = functools.partial(learning_curves, curves)
     for each in maps:
-        head = f"{each.variant}, layer {each.layer}, head {each.head}"
+        head = f"{in_words(each.variant)}, layer {each.layer}, head {each.head}"
         drawn[f"attention_of_{each.variant}"] = functools.partial(
             attention_map, each.weights, each.characters, name=each.name, head=head
         )
@@ -246,6 +270,11 @@ def _end(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], arm: s
     """The mean end of an arm's curves over its seeds. Empty if it has none."""
     ends = [points[-1][1] for (of, _), points in curves.items() if of == arm]
     return format(float(np.mean(ends)), form) if ends else ""
+
+
+def in_words(arm: str) -> str:
+    """The name of an arm, and its meaning."""
+    return f"{_called(arm)} ({MEANT[arm]})" if arm in MEANT else _called(arm)
 
 
 def _called(arm: str) -> str:

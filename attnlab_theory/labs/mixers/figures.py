@@ -14,6 +14,21 @@ from attnlab_theory.labs.perplexity import MARGIN
 from attnlab_theory.labs.plots import bars, below, interval, named
 from attnlab_theory.report import style
 
+MEANT = {
+    "separate": "own Q, K, V",
+    "additive": "additive scores",
+    "shared-qk": "Q = K",
+    "shared-qkv": "Q = K = V",
+    "zero-after": "later weights 0\nafter the softmax",
+    "zero-before": "later scores 0\nbefore the softmax",
+    "shared-qk, two heads": "Q = K,\ntwo heads",
+    "shared-qk, three heads": "Q = K,\nthree heads",
+}
+"""The meaning of the arms' names, for a narrow place."""
+
+
+FORCED = "teacher-forced: later tokens present"
+
 
 def equivalence(estimates: Estimates, findings: Findings) -> Figure:
     """The difference of each causal mixer's loss from that of separate projections, and the margin.
@@ -23,13 +38,27 @@ def equivalence(estimates: Estimates, findings: Findings) -> Figure:
     found = Estimates(e for e in estimates.of(DIFFERENCE) if e.setting["arm"] in CAUSAL)
     shown = {f.setting["arm"] for f in findings if f.predicted == SAME and f.verdict == Verdict.SUPPORTED}
     inside = [e.setting["arm"] for e in found if e.setting["arm"] in shown]
-    said = f"The loss of {', '.join(inside)} stays" if inside else "No mixer is shown to stay"
-    figure, (ax,) = style.panels(f"{said} within {MARGIN:g} nats of separate", size=(6.4, 3.8))
-    bars(ax, found, list(range(len(found))), series=0, label=interval(found[0], f"t, {found[0].draws} seeds"))
+    said = (
+        f"The mean test loss of {', '.join(inside)}"
+        if inside
+        else "No mixer is shown to have a mean test loss that"
+    )
+    title = f"{said}\nis within {MARGIN:g} nats per token of that of separate"
+    figure, (ax,) = style.panels(title, size=(6.4, 4.2))
+    bars(
+        ax,
+        found,
+        list(range(len(found))),
+        series=0,
+        label=interval(found[0], f"of the mean, t, {found[0].draws} seeds"),
+    )
     ax.axhspan(-MARGIN, MARGIN, color=style.INK, alpha=0.12, linewidth=0, label="margin of equivalence")
     ax.axhline(0, color=style.INK, linewidth=0.8)
-    named(ax, [e.setting["arm"] for e in found])
-    ax.set(ylabel="test loss minus that of\nseparate, nats per token", xlim=(-0.6, len(found) - 0.4))
+    named(ax, [_two_lines(e.setting["arm"]) for e in found])
+    ax.set(
+        ylabel=f"test loss minus that of separate\n({MEANT['separate']}), nats per token",
+        xlim=(-0.6, len(found) - 0.4),
+    )
     below(figure, ncols=2)
     return figure
 
@@ -37,28 +66,30 @@ def equivalence(estimates: Estimates, findings: Findings) -> Figure:
 def honesty(estimates: Estimates) -> Figure:
     """Teacher-forced and honest losses of the first seeds. Only leaking mixers have the third kind."""
     kinds = {
-        "teacher-forced loss": "teacher-forced",
-        "honest loss, filled up with PAD": "honest: PAD after the prefix",
-        "honest loss": "honest: nothing after the prefix",
+        "teacher-forced loss": FORCED,
+        "honest loss, filled up with PAD": "honest: padding (PAD) in their place",
+        "honest loss": "honest: nothing in their place",
     }
     asked = {each.quantity for each in estimates}
     shown = {label: estimates.of(quantity) for quantity, label in kinds.items() if quantity in asked}
-    forced = shown["teacher-forced"]
+    forced = shown[FORCED]
     arms = list(dict.fromkeys(e.setting["arm"] for e in forced))
     gaps = [e for e in estimates if e.quantity == "mean honest less teacher-forced loss"]
     worst = max(gaps or estimates.of("honest less teacher-forced loss"), key=lambda e: e.value)
-    title = f"With PAD where it looked ahead, {worst.setting['arm']} loses {worst.value:.2f} nats per token"
-    title += ", on average" if gaps else ""
-    figure, (ax,) = style.panels(title, size=(7.2, 4.2))
+    title = (
+        f"If padding (PAD) hides later tokens, the loss of {worst.setting['arm']} rises\n"
+        f"by {worst.value:.2f} nats per token" + (", on average over seeds" if gaps else "")
+    )
+    figure, (ax,) = style.panels(title, size=(7.8, 4.8))
     seeds = sorted({e.setting["seed"] for e in forced})
     # A third of a mixer's place for each way, and within it a place for each seed.
     places = {seed: (n - (len(seeds) - 1) / 2) / (len(seeds) + 1) for n, seed in enumerate(seeds)}
     for series, (label, found) in enumerate(shown.items()):
         xs = [arms.index(e.setting["arm"]) + 0.3 * (series - 1 + places[e.setting["seed"]]) for e in found]
         bars(ax, found, xs, series=series, label=label)
-    named(ax, arms)
+    named(ax, [_two_lines(arm) for arm in arms], fontsize=8)
     ax.set(ylabel="loss, nats per token")
-    below(figure, ncols=3, title=interval(forced[0], "t"))
+    below(figure, ncols=3, title=f"a point for each seed; {interval(forced[0], 'mean over test sentences, t')}")
     return figure
 
 
@@ -67,10 +98,10 @@ def leaks(maps: dict[str, Float[np.ndarray, "t t"]]) -> Figure:
     ahead = {name: float(np.triu(found, 1).sum() / max(found.sum(), 1e-12)) for name, found in maps.items()}
     said = ", ".join(f"{share:.0%} ({name})" for name, share in ahead.items())
     figure, axes = style.panels(
-        f"The future makes {said} of all influence",
+        f"Later tokens have {said} of all influence on losses",
         1,
         len(maps),
-        size=(3.6 * len(maps) + 0.8, 4.4),
+        size=(3.6 * len(maps) + 0.8, 4.6),
     )
     top = max(float(found.max()) for found in maps.values())
     norm = PowerNorm(0.5, 0, top)
@@ -78,10 +109,10 @@ def leaks(maps: dict[str, Float[np.ndarray, "t t"]]) -> Figure:
         ax.imshow(found, norm=norm)
         size = len(found)
         ax.plot([-0.5, size - 0.5], [-0.5, size - 0.5], color="white", linewidth=1, linestyle="--")
-        ax.set(title=name, xlabel="token replaced")
+        ax.set(title=_two_lines(name), xlabel="token replaced")
         ax.grid(visible=False)
     axes[0].set_ylabel("token whose loss changes")
-    figure.colorbar(ScalarMappable(norm), ax=axes, label="nats (square-root scale)", shrink=0.8)
+    figure.colorbar(ScalarMappable(norm), ax=axes, label="change of the loss, nats (square-root scale)", shrink=0.8)
     return figure
 
 
@@ -89,12 +120,17 @@ def routing(estimates: Estimates) -> Figure:
     """The smallest wanted weight of each kind of head."""
     found = estimates.of("least wanted weight")
     said = ", ".join(f"{e.value:.2f} ({e.setting['head']})" for e in found[:2])
-    figure, (ax,) = style.panels(f"The least of three wanted weights is {said}", size=(6.8, 3.8))
-    bars(ax, found, list(range(len(found))), series=0, label=interval(found[0], f"t, {found[0].draws} seeds"))
-    ax.axhline(
-        0.5, color=style.INK, linewidth=1, linestyle="--", label="bound of one head whose queries are its keys"
-    )
-    named(ax, [e.setting["head"].replace(", ", ",\n") for e in found])
-    ax.set(ylabel="least wanted weight", ylim=(-0.05, 1.1))
+    title = f"Each of three tokens should look at the next: the least of the three weights\nis on average {said}"
+    figure, (ax,) = style.panels(title, size=(7.4, 4.2))
+    told = interval(found[0], f"of the mean, t, {found[0].draws} seeds")
+    bars(ax, found, list(range(len(found))), series=0, label=told)
+    ax.axhline(0.5, color=style.INK, linewidth=1, linestyle="--", label="bound of one head with Q = K")
+    named(ax, [_two_lines(e.setting["head"]) for e in found])
+    ax.set(ylabel="least of the three wanted weights", ylim=(-0.05, 1.1))
     below(figure, ncols=2)
     return figure
+
+
+def _two_lines(arm: str) -> str:
+    """The name of an arm, and its meaning below it."""
+    return f"{arm.partition(',')[0]}\n{MEANT[arm]}" if arm in MEANT else arm

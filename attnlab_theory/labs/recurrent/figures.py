@@ -5,13 +5,17 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.plots import bars, below, interval, look, named
+from attnlab_theory.labs.plots import bars, below, interval, level, look, named, note
 from attnlab_theory.labs.recurrent.claims import GAIN, GAIN_BY_SIZE, GARBLED
 from attnlab_theory.report import style
 
 CALLED = {"rnn": "RNN", "w-rnn": "W-RNN", "gpt": "GPT"}
+
+W_RNN = "W-RNN: an RNN with a second hidden layer, which reads the first one of this step and of the last"
+"""The meaning of the name, as a line of a legend."""
 
 TUNED = (*style.COLOURS, "#882255")
 """A colour for each of the homework's eight settings."""
@@ -29,7 +33,8 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
     arms = list(dict.fromkeys(e.setting["arm"] for e in found))
     means = {arm: np.mean([e.value for e in estimates.of("loss above the grammar", arm=arm)]) for arm in arms}
     said = ", ".join(f"{value:.3f} ({CALLED[arm]})" for arm, value in means.items())
-    figure, (ax,) = style.panels(f"Losses exceed the grammar's own by {said}", size=(6.8, 4.0))
+    title = f"Mean losses exceed that of the grammar that wrote the text by\n{said} nats per token"
+    figure, (ax,) = style.panels(title, size=(7.2, 4.6))
     for series, arm in enumerate(arms):
         each = estimates.of("loss above the grammar", arm=arm)
         xs = [series + 0.14 * (n - (len(each) - 1) / 2) for n in range(len(each))]
@@ -37,10 +42,10 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
     ax.axhline(0, color=style.INK, linewidth=1)
     named(ax, [CALLED[arm] for arm in arms])
     ax.set(
-        xlabel="model; one point for each seed (line at 0: the language itself)",
+        xlabel="model; a point for each seed (line at 0: the grammar itself)",
         ylabel="nats per token above the grammar",
     )
-    below(figure, ncols=3, title=interval(found[0], "t"))
+    below(figure, ncols=3, title=f"{interval(found[0], 'mean over test tokens, t')}\n{W_RNN}")
     return figure
 
 
@@ -48,13 +53,14 @@ def _on_a_text(estimates: Estimates) -> Figure:
     """The loss of each model on a text of unknown entropy, over seeds."""
     found = [e for e in estimates.of("test loss") if e.setting["model"] in CALLED]
     said = ", ".join(f"{e.value:.3f} ({CALLED[e.setting['model']]})" for e in found)
-    figure, (ax,) = style.panels(f"The test loss is {said}", size=(6.8, 4.0))
+    title = f"The mean test loss of {found[0].draws} seeds is\n{said} nats per token"
+    figure, (ax,) = style.panels(title, size=(7.2, 4.6))
     for series, each in enumerate(found):
         label = f"{CALLED[each.setting['model']]}, {each.setting['parameters']:,} parameters"
         bars(ax, Estimates([each]), [series], series=series, label=label)
     named(ax, [CALLED[e.setting["model"]] for e in found])
     ax.set(xlabel="model; all read equally many tokens", ylabel="test loss, nats per token")
-    below(figure, ncols=3, title=_over(found[0]))
+    below(figure, ncols=3, title=f"{_over(found[0])}\n{W_RNN}")
     return figure
 
 
@@ -63,16 +69,17 @@ def growth(estimates: Estimates) -> Figure:
     found = estimates.of(GAIN)
     (slope,) = estimates.of(GAIN_BY_SIZE)
     title = (
-        f"Per doubling of the hidden layer the W-RNN's loss changes by {slope.value:+.3f} nats against the RNN's\n"
-        f"(interval {slope.interval.low:+.3f} to {slope.interval.high:+.3f})"
-    )
-    figure, (ax,) = style.panels(title, size=(6.8, 4.2))
+        "With each doubling of the hidden layers, the W-RNN's loss minus the RNN's\n"
+        f"changes by {slope.value:+.3f} nats per token ({level(slope)} interval {slope.interval.low:+.3f} to "
+        f"{slope.interval.high:+.3f})"
+    ).replace("-0", "−0")
+    figure, (ax,) = style.panels(title, size=(7.2, 4.6))
     bars(ax, found, [e.setting["hidden"] for e in found], series=0, line=True, label=_over(found[0]))
     ax.axhline(0, color=style.INK, linewidth=1)
     ax.set_xscale("log", base=2)
     ax.set_xticks([e.setting["hidden"] for e in found], [str(e.setting["hidden"]) for e in found])
     ax.set(xlabel="hidden units of each layer", ylabel="loss of the W-RNN minus the RNN's,\nnats per token")
-    below(figure)
+    below(figure, title=W_RNN)
     return figure
 
 
@@ -80,11 +87,15 @@ def garbled(estimates: Estimates) -> Figure:
     """The share of garbled words, by learning rate."""
     found = estimates.of(GARBLED)
     worst = max(found, key=lambda e: e.value)
-    title = f"At learning rate {worst.setting['rate']:g} most words are garbled, {worst.value:.0%}"
-    figure, (ax,) = style.panels(title, size=(6.0, 4.0))
+    title = (
+        f"At learning rate {worst.setting['rate']:g} the RNN garbles most words: {worst.value:.0%} of those that\n"
+        "it writes are in no text, on average over seeds"
+    )
+    figure, (ax,) = style.panels(title, size=(6.4, 4.2))
     bars(ax, found, [e.setting["rate"] for e in found], series=0, line=True, label=_over(found[0]))
     ax.set_xscale("log")
-    ax.set(xlabel="learning rate", ylabel="share of garbled words", ylim=(-0.02, 1.02))
+    ax.set(xlabel="learning rate", ylabel="written words that are in no text", ylim=(-0.02, 1.02))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     below(figure)
     return figure
 
@@ -101,8 +112,10 @@ def gradients(estimates: Estimates) -> Figure:
         for arm in arms
     }
     said = ", ".join(f"{value:.1%} ({CALLED[arm]})" for arm, value in ends.items())
-    figure, axes = style.panels(f"{furthest} tokens back, trained models keep {said} of the gradient", 1, 2)
-    for ax, weights in zip(axes, ("first weights", "trained"), strict=True):
+    title = f"{furthest} tokens back, the gradient of trained models still has\n{said} of its norm at distance 0"
+    figure, axes = style.panels(title, 1, 2, size=(9.6, 4.4))
+    panels = {"first weights": "before training", "trained": "after training"}
+    for ax, (weights, told) in zip(axes, panels.items(), strict=True):
         for series, arm in enumerate(arms):
             each = estimates.of("log of the gradient's norm", arm=arm, weights=weights)
             xs, ys = [0, *(e.setting["distance"] for e in each)], [1.0, *(np.exp(e.value) for e in each)]
@@ -112,9 +125,10 @@ def gradients(estimates: Estimates) -> Figure:
             )
             ax.plot(xs, ys, label=CALLED[arm], **look(series))
             ax.fill_between(xs[1:], low, high, color=style.COLOURS[series], alpha=0.12, linewidth=0)
-        ax.set(yscale="log", xlabel="distance, tokens", title=weights, ylim=(3e-3, 1e1))
+        ax.set(yscale="log", xlabel="distance, tokens", title=told, ylim=(3e-3, 1e1))
     axes[0].set_ylabel("norm of the gradient,\nrelative to that at distance 0")
     axes[1].legend(loc="upper right", title=_over(found[0]).replace("interval", "shade"), title_fontsize=8)
+    note(figure, W_RNN)
     return figure
 
 
@@ -125,30 +139,40 @@ def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
     of = {row["name"]: row for row in rows}
     lowest = of[best.setting["setting"]]
     title = (
-        f"The lowest mean loss of the homework's settings is {best.value:.2f} nats per character,\n"
+        f"After {lowest['steps'][-1]:,} steps the lowest loss, mean of the seeds, "
+        f"is {best.value:.2f} nats per character:\n"
         f"that of the {CALLED[lowest['cell']]} with {lowest['sizes']}"
     )
     cells = list(dict.fromkeys(row["cell"] for row in rows))
     figure, axes = style.panels(title, 1, len(cells), size=(4.8 * len(cells), 5.6))
     for ax, cell in zip(axes, cells, strict=True):
-        for series, name in enumerate(names):
-            for number, row in enumerate(r for r in rows if r["name"] == name and r["cell"] == cell):
+        for place, name in enumerate(name for name in names if of[name]["cell"] == cell):
+            for number, row in enumerate(r for r in rows if r["name"] == name):
                 ax.plot(
                     row["steps"],
                     row["losses"],
-                    color=TUNED[series % len(TUNED)],
-                    linestyle=style.DASHES[series % len(style.DASHES)],
+                    color=TUNED[names.index(name) % len(TUNED)],
+                    linestyle=style.DASHES[place % len(style.DASHES)],
                     label=row["sizes"] if number == 0 else None,
                     linewidth=1.2,
                 )
         ax.sharey(axes[0])
-        ax.set(xlabel="windows", title=f"{CALLED[cell]}, {of[names[0]]['activation']}")
+        activation = of[names[0]]["activation"]
+        told = "a line for each seed; a window is so many characters"
+        ax.set(xlabel="training steps, one window of text each", title=f"{CALLED[cell]}, {activation} activations")
         # Below the panel: curves fill all of it.
         below = {"loc": "upper left", "bbox_to_anchor": (0, -0.13)}
-        ax.legend(**below, fontsize=8, title="a line for each seed", title_fontsize=8, alignment="left")
+        ax.legend(
+            **below,
+            fontsize=8,
+            title=told,
+            title_fontsize=8,
+            alignment="left",
+        )
     axes[0].set_ylabel("smoothed loss, nats per character")
+    note(figure, W_RNN)
     return figure
 
 
 def _over(estimate: Estimate) -> str:
-    return interval(estimate, f"t, {estimate.draws} seeds")
+    return interval(estimate, f"of the mean, t, {estimate.draws} seeds")

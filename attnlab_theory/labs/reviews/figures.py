@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.plots import bars, interval, level, look, named
+from attnlab_theory.labs.plots import bars, in_percent, interval, level, look, named, note
 from attnlab_theory.labs.reviews.arms import BEST, SHARED
 from attnlab_theory.report import style
 
@@ -20,8 +20,10 @@ def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
         which: sum(row[which] for row in chosen if row["epoch"] == last) / len({row["seed"] for row in chosen})
         for which in ("training accuracy", "validation accuracy")
     }
-    said = ", ".join(f"{end:.1%} ({which.removesuffix(' accuracy')})" for which, end in ends.items())
-    figure, (ax,) = style.panels(f"After {last} epochs accuracy is {said}", size=(6.4, 4.2))
+    said = " and ".join(f"{end:.1%} on {which.removesuffix(' accuracy')} reviews" for which, end in ends.items())
+    seeds = len({row["seed"] for row in chosen})
+    whose = f"the mean accuracy of {seeds} seeds is" if seeds > 1 else "accuracy is"
+    figure, (ax,) = style.panels(f"After {last} epochs {whose}\n{said}", size=(6.4, 4.4))
     for series, which in enumerate(ends):
         for number, seed in enumerate(dict.fromkeys(row["seed"] for row in chosen)):
             points = [(row["epoch"], row[which]) for row in chosen if row["seed"] == seed]
@@ -29,13 +31,14 @@ def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
             ax.plot(*zip(*points, strict=True), label=label, **look(series, linewidth=1.2))
     ax.set(xlabel="epoch", ylabel="accuracy")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.legend(loc="lower right")
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    ax.legend(loc="best", title="a line for each seed" if seeds > 1 else None, title_fontsize=9)
     return figure
 
 
 def optimizers(estimates: Estimates) -> Figure:
     """The test accuracy of every optimizer, at the shared rate and at its own."""
-    rates = {"AdamW's learning rate": SHARED, "the learning rate that the first seed chose": BEST}
+    rates = {"AdamW's learning rate": SHARED, "the rate that validation chose with the first seed": BEST}
     name_of = {part: name for parts in rates.values() for name, part in parts.items()}
     found = Estimates(e for e in estimates.of("accuracy over seeds") if e.setting["part"] in name_of)
     names = list(dict.fromkeys(name_of[e.setting["part"]] for e in found))
@@ -43,7 +46,7 @@ def optimizers(estimates: Estimates) -> Figure:
     shown = {rate: chosen for rate, chosen in shown.items() if chosen}
     last = list(shown)[-1]
     said = ", ".join(f"{e.value:.1%} ({name_of[e.setting['part']]})" for e in shown[last])
-    figure, (ax,) = style.panels(f"At {last}, accuracy is {said}", size=(6.8, 4.2))
+    figure, (ax,) = style.panels(f"At {last},\nmean accuracy is {said}", size=(6.8, 4.6))
     for series, (rate, chosen) in enumerate(shown.items()):
         places = [names.index(name_of[e.setting["part"]]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
@@ -52,7 +55,9 @@ def optimizers(estimates: Estimates) -> Figure:
     is_drawn = any(each.quantity == "accuracy of Bayes's rule" for each in estimates)
     source = "that a grammar wrote" if is_drawn else "of a file"
     ax.set(ylabel=f"accuracy on test reviews\n{source}", xlim=(-0.5, len(names) - 0.5))
-    figure.legend(loc="outside lower left", ncols=2, title=f"over seeds, {level(found[0])}", title_fontsize=8)
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    told = f"{level(found[0])} interval of the mean over {max(e.draws for e in found)} seeds"
+    figure.legend(loc="outside lower left", ncols=2, title=told, title_fontsize=8)
     return figure
 
 
@@ -61,12 +66,19 @@ def searches(estimates: Estimates) -> Figure:
     best, lucky = estimates.of("best of n"), estimates.of("optimism")
     luck = lucky[-1].interval
     title = (
-        f"The best of {best[-1].setting['n']} trials is right on {best[-1].value:.1%} of validation.\n"
-        f"Luck adds {100 * luck.low:.1f} to {100 * luck.high:.1f} points to this"
+        f"The best of {best[-1].setting['n']} trials of a search has a validation accuracy "
+        f"of {best[-1].value:.1%}.\n"
+        f"Of this, luck makes {100 * luck.low:.1f} to {100 * luck.high:.1f} percentage points "
+        f"({level(lucky[-1])} interval)"
     ).replace("-", "−")
-    figure, axes = style.panels(title, columns=2, size=(8.4, 4.0))
+    figure, axes = style.panels(title, columns=2, size=(8.4, 4.4))
     for series, (ax, found, label) in enumerate(
-        zip(axes, (best, lucky), ("best validation accuracy", "accuracy that luck adds"), strict=True)
+        zip(
+            axes,
+            (best, lucky),
+            ("best validation accuracy", "validation minus test accuracy, from luck"),
+            strict=True,
+        )
     ):
         tried = [e.setting["n"] for e in found]
         bars(ax, found, tried, series=series, line=True)
@@ -75,6 +87,7 @@ def searches(estimates: Estimates) -> Figure:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1))
     axes[1].axhline(0, color=style.INK, linewidth=0.8)
+    note(figure, f"mean over all choices of so many trials; {interval(best[0])}")
     return figure
 
 
@@ -86,18 +99,29 @@ def explanations(estimates: Estimates) -> Figure:
     quantities = ("rank correlation", "moved by hiding", "held by keeping")
     alike, moved, kept = (estimates.of(over + quantity) for quantity in quantities)
     least, most = min(e.value for e in moved), max(e.value for e in moved)
-    title = f"Hiding top tokens moves the answer by {least:.2f} to {most:.2f} beyond random ones"
-    figure, axes = style.panels(title, columns=2, size=(9.0, 4.2))
+    title = (
+        "Hiding the tokens that an explanation ranks highest moves the probability of the answer\n"
+        f"by {least:.2f} to {most:.2f} more, on average, than hiding random tokens does"
+    )
+    figure, axes = style.panels(title, columns=2, size=(9.0, 4.6))
     bars(axes[0], alike, range(len(alike)), series=0)
     names = [e.setting["pair"].replace(", ", "\n") for e in alike]
     axes[0].set_xticks(range(len(alike)), names, fontsize=8)
-    axes[0].set(ylabel="mean rank correlation", xlim=(-0.5, len(alike) - 0.5))
-    for series, (found, label) in enumerate(((moved, "top tokens hidden"), (kept, "only they kept"))):
+    axes[0].set(
+        title="How alike two explanations rank tokens",
+        ylabel="rank correlation, mean over reviews",
+        xlim=(-0.5, len(alike) - 0.5),
+    )
+    for series, (found, label) in enumerate(((moved, "top tokens hidden"), (kept, "only top tokens kept"))):
         bars(axes[1], found, [x + 0.2 * series - 0.1 for x in range(len(found))], series=series, label=label)
     axes[1].set_xticks(range(len(moved)), [e.setting["explanation"] for e in moved], fontsize=8)
     axes[1].axhline(0, color=style.INK, linewidth=0.8)
-    axes[1].set(ylabel="probability beyond random tokens", xlim=(-0.5, len(moved) - 0.5))
-    said = interval(alike[0], f"t, {models} seeds" if over else "one model")
+    axes[1].set(
+        title="How much the top tokens matter",
+        ylabel="change of probability,\nbeyond that of random tokens",
+        xlim=(-0.5, len(moved) - 0.5),
+    )
+    said = interval(alike[0], f"of the mean, t, {models} seeds" if over else "mean over reviews, one model")
     handles = axes[1].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower right", ncols=2, title=said, title_fontsize=8)
     return figure
@@ -108,18 +132,20 @@ def errors(estimates: Estimates) -> Figure:
     lengths, kinds = estimates.of("accuracy by length"), estimates.of("accuracy by kind")
     worst = min(kinds, key=lambda e: e.value)
     what = f"{'with' if worst.setting['has'] else 'without'} {worst.setting['kind']}"
-    figure, axes = style.panels(
-        f"Accuracy with and without negation and opposition (but, although): lowest {what}, {worst.value:.1%}",
-        columns=2,
-        size=(8.4, 4.0),
+    title = (
+        f"Of reviews with and without negation (not, never) and opposition (but, although),\n"
+        f"those {what} have the lowest measured accuracy, {worst.value:.1%}"
     )
+    figure, axes = style.panels(title, columns=2, size=(8.4, 4.4))
     bars(axes[0], lengths, range(len(lengths)), series=0)
     axes[0].set_xticks(range(len(lengths)), [f"{e.setting['least']}+" for e in lengths])
     axes[0].set(xlabel="words of a review, at least", ylabel=f"accuracy ({level(kinds[0])} intervals)")
     bars(axes[1], kinds, range(len(kinds)), series=1)
     names = [f"{'with' if e.setting['has'] else 'without'}\n{e.setting['kind']}" for e in kinds]
     axes[1].set_xticks(range(len(kinds)), names, fontsize=8)
-    axes[1].set(xlim=(-0.5, len(kinds) - 0.5))
+    axes[1].set(xlabel="words in a review", ylabel="accuracy", xlim=(-0.5, len(kinds) - 0.5))
+    for ax in axes:
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return figure
 
 
@@ -128,10 +154,14 @@ def confidence(estimates: Estimates) -> Figure:
     found = estimates.of("accuracy by confidence")
     (gap,) = estimates.of("confidence less accuracy")
     low, high = 100 * gap.interval.low, 100 * gap.interval.high
-    title = f"Confidence exceeds accuracy by {low:.1f} to {high:.1f} points".replace("-", "−")
-    figure, (ax,) = style.panels(title, size=(5.2, 4.4))
+    title = (
+        "Mean confidence minus accuracy lies between\n"
+        f"{low:.1f} and {high:.1f} percentage points ({level(gap)} interval)"
+    )
+    figure, (ax,) = style.panels(title.replace("-", "−"), size=(5.6, 4.6))
     bars(ax, found, [e.setting["confidence"] for e in found], series=0)
     ax.plot([0.5, 1], [0.5, 1], color=style.INK, linewidth=0.8, label="confidence is accuracy")
-    ax.set(xlabel="mean confidence of a group", ylabel=f"accuracy ({level(gap)} intervals)")
+    ax.set(xlabel="mean confidence of a group of reviews", ylabel=f"accuracy of the group ({level(gap)} intervals)")
+    in_percent(figure, ax)
     ax.legend(loc="lower right")
     return figure

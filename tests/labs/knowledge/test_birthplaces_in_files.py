@@ -28,15 +28,18 @@ def folder(tmp_path, monkeypatch):
     ("published", "said"),
     [
         (None, []),
-        ("vanilla", ["published, vanilla: median of 28 models, and range"]),
-        ("rope", ["published, rope: median of 6 models, and range (the highest told in a README)"]),
+        ("vanilla", ["range of 28 published models, vanilla (learned positions)", "their median"]),
+        (
+            "rope",
+            ["range of 6 published models, rope (rotary positions); the highest is from a README", "their median"],
+        ),
     ],
 )
 def test_the_figure_says_how_many_are_right(folder, published, said):
     questions = parse_questions((folder / "dev.tsv").read_text())
     paths = [folder / f"{name}.predictions" for name in ("one", "three")]
     figure = accuracy_of_files(scored(paths, ["A", "B"], questions, 0.05), published)
-    assert figure.get_suptitle() == "Of 4 questions are answered right: 25.0% (A), 75.0% (B)"
+    assert figure.get_suptitle() == "25.0% (A) and 75.0% (B) of 4 questions are answered right"
     (legend,) = figure.legends
     assert [t.get_text() for t in legend.get_texts()][:-1] == said
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["A", "B"]
@@ -49,9 +52,14 @@ def test_labels_that_name_panels_are_drawn_apart_on_one_scale(folder):
     figure = accuracy_of_files(found, "rope")
     assert [ax.get_title() for ax in figure.axes] == ["seed 0", "seed 1"]
     ticks = [[t.get_text() for t in ax.get_xticklabels()] for ax in figure.axes]
-    assert ticks == [["10 epochs", "20 epochs"], ["10 epochs"]]
+    assert ticks == [["10", "20"], ["10 epochs"]]
+    assert list(figure.axes[0].get_xticks()) == [10, 20]
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
-    assert figure.get_suptitle().endswith("right: 75.0% (seed 0, 20 epochs), 0.0% (seed 1, 10 epochs)")
+    assert figure.get_suptitle().startswith("75.0% (seed 0, 20 epochs) and 0.0% (seed 1, 10 epochs) of 4 ")
+    both = scored(paths[:2], ["seed 0: 20 epochs", "seed 1: 20 epochs"], questions, 0.05)
+    assert accuracy_of_files(both).get_suptitle() == (
+        "After 20 epochs 25.0% (seed 0) and 75.0% (seed 1) of 4 questions are answered right"
+    )
 
 
 def test_long_labels_are_cut_in_the_figure(folder):
@@ -59,7 +67,7 @@ def test_long_labels_are_cut_in_the_figure(folder):
     labels = ["x" * 200 + end for end in "ab"]
     paths = [folder / f"{name}.predictions" for name in ("one", "three")]
     figure = accuracy_of_files(scored(paths, labels, questions, 0.05))
-    assert figure.get_suptitle() == "Of 4 questions are answered right: 25.0% ({0}), 75.0% ({0})".format(
+    assert figure.get_suptitle() == "25.0% ({0}) and 75.0% ({0}) of 4 questions are answered right".format(
         "x" * 23 + "…"
     )
 

@@ -35,7 +35,10 @@ def test_a_figure_without_its_estimates_is_missed_loudly(name):
 
 def test_titles_state_what_was_found(measured):
     said = title(figures.accuracy_by_arm(measured))
-    assert said == "Models are right about 0% (not pretrained), 80% (rope) of held-out persons"
+    assert said == (
+        "On average over 2 seeds, models name the birthplaces of\n"
+        "0.0% (not pretrained), 80.0% (rope) of held-out persons"
+    )
     (auroc,) = measured.of("auroc", variant="rope")
     assert f"{auroc.value:.2f} (rope)" in title(figures.confidences(measured))
 
