@@ -7,17 +7,17 @@ from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 
 
 def bloom(heads, length):
-    """Of a model in float32: [h 1 s]."""
+    """Biases [h 1 s] of a model in float32."""
     return bloom_alibi(torch.ones(1, length), heads, torch.float32)
 
 
 def bloom_bfloat16(heads, length):
-    """Of a model in bfloat16, as Bloom's weights are."""
+    """Biases of a model in bfloat16, as Bloom is published."""
     return bloom_alibi(torch.ones(1, length), heads, torch.bfloat16)
 
 
 def falcon(heads, length):
-    """Of a model in float32: [h 1 s]."""
+    """Biases [h 1 s] of a model in float32."""
     return falcon_alibi(torch.ones(1, length, dtype=torch.long), heads, torch.float32)
 
 

@@ -20,7 +20,7 @@ def _decoder(name: str, path: str = "sdpa") -> Entry:
 
 
 DECODERS = ("Llama", "Mistral", "Qwen2", "Gemma2", "Cohere", "Phi", "GPTNeoX", "GPT2", "OPT", "Bloom", "Falcon")
-"""Of transformers."""
+"""The decoders of transformers that are tried."""
 
 EAGER_ONLY = ("Gemma2", "Bloom")
 """Those that have no path by torch's scaled_dot_product_attention."""
