@@ -18,7 +18,7 @@ WORDS = {
 }
 
 SHAPES = ("ts", "b1ts", "bts")
-"""Of a mask that all batch elements and heads share."""
+"""Shapes of a mask that all batch elements and heads share."""
 
 
 def shaped(mask: np.ndarray, shape: str, layout: str, batch: int) -> np.ndarray:
