@@ -49,8 +49,8 @@ class RunLab(WholeRun, abc.ABC):
     arms: tuple[str, ...]
     """What is compared."""
     processes: int | None = None
-    """Models trained at once, each on one core; by default at most 8.
-    With 1, a model uses all cores, and results differ by rounding."""
+    """How many models train at once, one core each; by default at most 8.
+    With 1, a model uses all cores; results differ by rounding."""
     cluster: str | None = None
     """Train on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
