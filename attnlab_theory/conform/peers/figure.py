@@ -64,7 +64,7 @@ def _drawn(found: Sequence[Result]) -> "Figure":
     for spine in axes.spines.values():
         spine.set_visible(False)
     title = (
-        f"{len(found)} functions and layers of other libraries fail in {count} cells (dark), which say in what;\n"
+        f"Of {len(found)} functions and layers of other libraries, {count} cells fail (dark) and say in what;\n"
         "a column is a kind of attention, grey where none is offered; paths: whether ways to call it agree"
     )
     figure.suptitle(title, fontsize=11)
