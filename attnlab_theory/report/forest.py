@@ -21,12 +21,16 @@ def draw(findings: Findings) -> Figure:
     shown = [Findings(list(findings.of(name))[:SHOWN]) for name in names]
     heights = [len(each) + 2.6 for each in shown]
     figure, axes = style.panels(
-        "Predicted and measured", len(names), 1, size=(8.0, 0.7 + ROW * sum(heights)), heights=heights
+        "Each claim's prediction stands beside what was measured",
+        len(names),
+        1,
+        size=(8.0, 0.7 + ROW * sum(heights)),
+        heights=heights,
     )
     for ax, name, each in zip(axes, names, shown, strict=True):
         _draw_claim(ax, each)
         left_out = len(findings.of(name)) - len(each)
-        foil = " (a foil)" if each[0].expect == Verdict.REFUTED else ""
+        foil = " (a foil: wrong on purpose)" if each[0].expect == Verdict.REFUTED else ""
         ax.set_title(name + foil + (f" (the first {SHOWN} of {SHOWN + left_out} settings)" if left_out else ""))
     style.legend(figure)
     return figure

@@ -57,4 +57,4 @@ def test_a_foil_is_called_one_in_the_figure_of_claims_without_their_own():
     right = dataclasses.replace(wrong, expect=Verdict.SUPPORTED)
     wrong = dataclasses.replace(wrong, claim="wrong")
     titles = [ax.get_title(loc="left") or ax.get_title() for ax in forest.draw(Findings([right, wrong])).axes]
-    assert titles == ["toy", "wrong (a foil)"]
+    assert titles == ["toy", "wrong (a foil: wrong on purpose)"]
