@@ -8,6 +8,7 @@ is derived.
 Each suite lies in a folder of its own. `attention` judges functions of queries, keys and values: its *cases*
 are short descriptions, and the lines of numpy that draw their arrays are those that a counterexample prints.
 `guessing` finds the conventions by calls in which q = k = 0, for there the output shows the mask (`probe`).
+`parameters` says what arguments are for, `masking` which mask is taken, `resting` switches off what is on at first.
 What is right comes from `reference`, in float64, and how near it must be from `tolerances`. `judging` judges
 one answer, `laws` several together. `gradients` compares slopes, `paths` and `against` two ways to one answer, and
 `states` looks at what stays of a call. `shrinking` looks for the smallest case that fails.
@@ -15,7 +16,8 @@ one answer, `laws` several together. `gradients` compares slopes, `paths` and `a
 `linear` judges attention by a feature map, and recurrences by their own forms. `laws` judges what draws random
 numbers: random features and dropout. Both make their calls by `asking`.
 
-`sequences` judges layers, caches and models. They have no reference, and are compared with themselves.
+`sequences` judges layers, caches and models. They have no reference, and are compared with themselves. Its `steps`
+say what a decoder must be told.
 
 Without a kind, `advice` names the one that explains a target's answers. What holds for all suites lies beside them:
 `precision` and `watching` tell float64 that is float32 inside, and `costly` leaves out calls that hang or end the

@@ -39,6 +39,8 @@ def rested(
     for role in ("softcap", "window"):
         name = way.names.get(role, "")
         usual = defaults.get(name)
+        # From a child it comes as a list.
+        usual = [*usual] if isinstance(usual, tuple) else usual
         fixed = f"fixed_{role}"
         # What is declared is meant.
         if not name or kind.wants == role or getattr(way, fixed) is not None or not _is_on(role, usual):

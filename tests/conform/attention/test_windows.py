@@ -85,3 +85,15 @@ def test_the_command_hands_over_a_tuple(tmp_path, capsys):
     )
     assert main(["conform", f"{tmp_path}/mine.py::f", "--as", "sliding-window"]) == 0
     assert "handed over as (w, w)" in capsys.readouterr().out
+
+
+def test_a_pair_that_is_on_by_default_is_switched_off_where_no_window_is_judged():
+    def near(q, k, v, window_size=(2, 1)):
+        left, right = window_size
+        back = np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2] - np.arange(k.shape[-2])
+        seen = (back <= left if left >= 0 else True) & (back >= -right if right >= 0 else True)
+        return plain(q, k, v, np.broadcast_to(seen, back.shape))
+
+    suite = AttentionSuite(Direct(near), "softmax")
+    assert ("window_size", "[2, 1] by default, and [-1, -1] where it is not asked") in suite.profile
+    assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
