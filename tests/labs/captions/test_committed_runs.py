@@ -89,11 +89,11 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
     ways = ("sharper-is-better-formed", "sharper-covers-less", "openings-lose-diversity")
     open_ways = [number for claim in ways for number in decide(claim, arm="scratch")]
     assert sorted(filter(None, open_ways)) == [6, 6, 6, 8]
-    assert "[six to eight](#how-verdicts-are-made) would decide all of these" in page
+    assert "[Six to eight](#how-verdicts-are-made) would decide all of these" in page
     assert decide("number-of-heads-stays-within-the-margin") == [6]
-    assert "For 6 heads that is INCONCLUSIVE, and six seeds would decide" in page
+    assert "For 6 heads this is INCONCLUSIVE, and six seeds would decide" in page
     assert decide("dropping-heads-helps") == [None]
-    assert f"would take {decide('shuffling-helps')[0]}." in page
+    assert f"would take {decide('shuffling-helps')[0]} seeds." in page
     # The answer sheet says these numbers in words.
     assert decide("training-loss-goes-on-falling", arm="scratch") == [12]
     assert decide("openings-lose-diversity", arm="scratch") == [6, 8]
@@ -103,4 +103,4 @@ def test_the_page_says_how_many_seeds_would_decide_what_the_homeworks_captions_l
     undecided = measure.again(ROOT / "figures" / "captions" / "joined").verdicts.undecided
     covers = {each.setting["arm"]: each.decide for each in undecided if each.claim == "sharper-covers-less"}
     assert covers == {"scratch": 7, "shuffled": 17}
-    assert "it would take 7 seeds of `scratch` and 17 of `shuffled`" in " ".join(PAGE.split())
+    assert "It would take 7 seeds of `scratch` and 17 of `shuffled`" in " ".join(PAGE.split())

@@ -24,7 +24,7 @@ ROWS = {
     "the-noisy-length-matters": "a noisy length explains at least 10 % of the variance of scores",
     "scores-are-normal": "scores of one query are normal within a type, to 0.1",
     "theory-beats-the-mean-weight": "theory predicts weights better than a type's mean weight",
-    "noise-adds-to-the-prediction": "and better than the mean scores without noise",
+    "noise-adds-to-the-prediction": "theory predicts weights better than the mean scores without noise",
     "queries-leave-keys-alone": "the sentence's own query scores keys as their mean key, on average",
     "own-scores-vary-as-fitted": "these scores vary as the fitted law says",
     "keys-move-alone": "keys of a sentence do not move together",
@@ -57,8 +57,8 @@ def test_the_page_counts_verdicts_on_every_claim(counted):
 
 
 SIDES = {
-    "slope of the variance": "the variance of scores rises with the mean score, falls",
-    "variance along own mean beyond that along others'": "keys vary more along the own mean than others', or less",
+    "slope of the variance": "the variance of scores rises with the mean score, or falls",
+    "variance along own mean beyond that along others'": "keys vary more along the own mean than along others', or less",
 }
 """Numbers without a verdict: how the page says that they are above 0, and below."""
 
@@ -94,9 +94,7 @@ def test_the_page_counts_excesses_that_go_beyond_means_dealt_anew():
         beyond = [e.value <= e.error_rate for e in estimates_of(folder, "p of means dealt anew")]
         pairs = list(zip(beyond, excess, strict=True))
         cells.append(f"{pairs.count((True, True))}, {pairs.count((True, False))}")
-    assert (
-        f"| the same, by more than if the means were dealt to the words at random | {' | '.join(cells)} |" in PAGE
-    )
+    assert f"| the same, but beyond what randomly shuffled means would give | {' | '.join(cells)} |" in PAGE
 
 
 @pytest.mark.parametrize("quantity", MEDIANS)
