@@ -58,7 +58,9 @@ def test_the_page_counts_verdicts_on_every_claim(counted):
 
 SIDES = {
     "slope of the variance": "the variance of scores rises with the mean score, or falls",
-    "variance along own mean beyond that along others'": "keys vary more along the own mean than along others', or less",
+    "variance along own mean beyond that along others'": (
+        "keys vary more along the own mean than along others', or less"
+    ),
 }
 """Numbers without a verdict: how the page says that they are above 0, and below."""
 

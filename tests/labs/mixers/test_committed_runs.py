@@ -65,6 +65,6 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
     left = measure.again(ROOT / "figures" / "mixers" / "news").verdicts.undecided
     assert [each.decide for each in left if each.claim == "zero-masks-lose-without-the-future"] == [4, 5]
     assert (
-        "With three seeds it is INCONCLUSIVE whether the loss rises on average over models. Five seeds would decide it"
+        "it is INCONCLUSIVE whether the loss rises on average over models. Five seeds would decide it"
         in " ".join(PAGE.split())
     )
