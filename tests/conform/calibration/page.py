@@ -44,8 +44,8 @@ SUITES = """
 Here whole suites are asked: every identity of a kind, each time on other draws of all its numbers. Sinusoids and
 linear biases draw none, and are asked once. An identity is *not judged* where rounding may hide everything, or
 where there is nothing to compare with. The last columns have the largest error per tolerance: of the identities
-that are named for a type, and of all others. *Told*: float64 is computed in float32. Then the row says so, and
-nobody fails for it.
+that are named for a type, and of all others. A dash: no error, or none was measured. *Told*: float64 is computed
+in float32. Then the row says so, and nobody fails for it.
 
 {chances}
 

@@ -29,8 +29,6 @@ STEADY = ("sinusoidal", "alibi")
 
 SLOW: Mapping[tuple[str, str], int] = {
     ("linear", "numpy"): 30,
-    ("recurrent", "numpy"): 50,
-    ("mixer", "numpy"): 50,
     ("random-features", "numpy"): 20,
     **{(kind, "torch"): 20 for kind in ("linear", "recurrent", "mixer")},
     **{(kind, "torch"): 50 for kind in ("rotary", "decode", "model")},
