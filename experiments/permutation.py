@@ -33,9 +33,11 @@ def draw_figure(findings: Findings):
     for (row, column), value in np.ndenumerate(moved):
         text = "0" if lost[row, column] else f"{value:.2f}"
         ax.text(column, row, text, ha="center", va="center", color="white" if value < moved.max() / 2 else "black")
-    words = [claims.SENTENCE[i] for i in claims.ORDER]
+    # "the" occurs twice.
+    words = [f"{claims.SENTENCE[i]}\n{i + 1}" for i in claims.ORDER]
     ax.set(xticks=range(len(words)), xticklabels=words, yticks=range(len(told)), yticklabels=names)
-    ax.set(xlabel='word of "on the mat sat the cat"', ylabel="what tells attention the order")
+    ax.set(xlabel='word of "on the mat sat the cat", and its place in "the cat sat on the mat"')
+    ax.set(ylabel="what tells attention the order")
     ax.grid(False)
     label = 'distance of the word\'s output from that in\n"the cat sat on the mat" (0: within rounding)'
     figure.colorbar(image, ax=ax, label=label)

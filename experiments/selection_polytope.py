@@ -11,7 +11,10 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "A query can average the keys on a face of their convex hull, and no other set", columns=2, size=(15.0, 8.4)
+        "Of these eight keys one query can average exactly these sets: a corner of their convex hull, all keys on "
+        "one of its edges, and all eight",
+        columns=2,
+        size=(15.0, 8.4),
     )
     # The keys as they are, without the settings that copy one of them.
     faces, others = (findings.of(name, copies=()) for name in ("faces-can-be-averaged", "other-sets-fall-short"))
@@ -40,8 +43,12 @@ def draw_figure(findings: Findings):
                 zorder=3,
             )
     left.set(xlabel="first coordinate of a key", ylabel="second coordinate of a key", aspect="equal")
+    # Its height is that of the keys: it stands below the title, not in the middle.
+    left.set_anchor("N")
     left.set_title(
-        "solid: a query averages these keys; dashed: none can\nfilled: a key that a query can copy",
+        "solid: an edge; a query averages all keys on it\n"
+        "dashed: two keys that no query averages\n"
+        "filled: a corner; a query copies it",
         fontsize=13,
     )
     pairs = sorted((f for f in (*faces, *others) if len(f.setting["members"]) > 1), key=lambda f: f.measured.centre)
@@ -54,14 +61,22 @@ def draw_figure(findings: Findings):
     sets = [f.setting["members"] for f in pairs]
     names = ["all" if len(members) == len(claims.KEYS) else "–".join(map(str, members)) for members in sets]
     right.set_yticks(range(len(pairs)), names, fontsize=11.5)
-    right.set(xlim=(0, 1.03), xlabel="how evenly the set shares all the weight (1: averaged)")
+    right.set(
+        xlim=(0, 1.03),
+        xlabel="size of the set × its smallest weight (squares),\nor × the geometric mean of its weights (circles)",
+    )
     right.set(ylabel="set of keys")
     right.margins(y=0.02)
     for ax in (left, right):
         ax.tick_params(labelsize=11.5)
         for axis in (ax.xaxis, ax.yaxis):
             axis.label.set_fontsize(13)
-    right.set_title("mark: measured under the best query; bar: predicted", fontsize=13)
+    right.set_title(
+        "squares: sets that a query averages; 1 means equal weights\n"
+        "circles: sets that no query averages, under the best query\n"
+        "bars: predicted; two bars are the ends of an interval",
+        fontsize=13,
+    )
     return figure
 
 

@@ -96,7 +96,9 @@ COMMANDS = {
         "Reviews",
         "Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned.",
     ),
-    "doctor": Entry("cli.machine", "Doctor", "Show versions, devices, precision, and how long a run takes here."),
+    "doctor": Entry(
+        "cli.machine", "Doctor", "Show versions, devices, precision, and how long a run of all claims takes here."
+    ),
 }
 
 GONE: Mapping[str, str] = {

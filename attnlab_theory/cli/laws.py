@@ -127,7 +127,8 @@ class Answers:
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
     findings: Path | None = None
-    """Folder of a lab's run, whose results are quoted. By default lab/LAB, else the results in attnlab."""
+    """Folder with the results of one lab for the answers to quote. By default lab/LAB, for example lab/captions,
+    else the results inside attnlab."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

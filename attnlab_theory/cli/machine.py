@@ -17,7 +17,7 @@ EXTRAS = {"report": "jinja2", "test": "pytest", "peers": "torch"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Doctor:
-    """Show versions, devices, precision, and how long a run takes here."""
+    """Show versions, devices, precision, and how long a run of all claims takes here."""
 
     json: bool = False
     """Print one JSON value and nothing else."""

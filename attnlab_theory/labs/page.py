@@ -165,12 +165,7 @@ def _setting(finding: Finding) -> str:
 
 def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
     """A table for all quantities whose settings have the same fields: a row for each setting."""
-    rates = [each.error_rate for each in estimates if 0 < each.interval.width < math.inf]
-    if rates:
-        yield from (
-            "",
-            f"Intervals stand in brackets or after ±. Each is wrong in at most {max(rates):.0%} of runs.",
-        )
+    yield from _of_error_rates(estimates)
     if any(_unknown(each) for each in estimates):
         yield from (
             "",
@@ -199,6 +194,26 @@ def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
             told = (f"{x:.4g}" for x in (min(values), float(np.median(values)), max(values)))
             rows.append((_called(quantity), ", ".join(map(_called, fields)), str(len(values)), *told))
         yield from _table(("quantity", "for each", "how many", "least", "median", "greatest"), rows, words=2)
+
+
+def _of_error_rates(estimates: Iterable[Estimate]) -> Iterator[str]:
+    """How often intervals are wrong: at most at the greatest rate, and some quantities less often."""
+    rates: dict[str, float] = {}
+    for each in estimates:
+        if 0 < each.interval.width < math.inf:
+            rates[each.quantity] = max(rates.get(each.quantity, 0.0), each.error_rate)
+    if not rates:
+        return
+    most = max(rates.values())
+    lines = [f"Intervals stand in brackets or after ±. Each is wrong in at most {_percent(most)} of runs."]
+    for rate in sorted({*rates.values()} - {most}, reverse=True):
+        names = ", ".join(_called(name) for name, own in rates.items() if own == rate)
+        lines.append(f"These are wrong in at most {_percent(rate)}: {names}.")
+    yield from ("", " ".join(lines))
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.2g}%"
 
 
 def _of_search(found: dict[str, Any]) -> Iterator[str]:

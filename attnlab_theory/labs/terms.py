@@ -18,7 +18,10 @@ DISCORDANT = {
 
 ARM = "one of the models that are compared"
 
-ABOVE = "test loss minus the loss of the grammar that drew the sentences, in nats per token"
+ABOVE = (
+    "the mean over test sentences of a sentence's loss per token minus that of the grammar that drew it, in nats. "
+    "The test loss is a mean over tokens instead, so long sentences count more there"
+)
 
 SEARCHED = {
     "n": "trials of one search",

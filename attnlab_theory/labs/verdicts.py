@@ -117,7 +117,7 @@ class Verdicts:
             lines.append(
                 f"{self.family} verdicts about training share an error rate of {self.error_rate:g}: with at most "
                 f"this probability any of them is wrong. Each has {self.of_each:.2g} (Bonferroni). Therefore the "
-                "interval of a verdict is wider than that of the same number in a table."
+                "interval of such a verdict is wider than that of the same number in a table."
             )
         if self.apart:
             counts = ", ".join(f"{count} {_at(rate)}" for rate, count in self.apart.items())

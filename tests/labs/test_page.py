@@ -91,3 +91,15 @@ def test_an_interval_has_two_digits(value, low, high, said):
         quantity="q", setting={}, value=value, interval=interval, draws=5, bound="t", error_rate=0.05
     )
     assert page._number(estimate, by_ends=True) == said
+
+
+def test_a_page_says_which_intervals_are_wrong_less_often_than_the_others():
+    rates = {"test loss": 0.05, "loss above the grammar": 1e-6}
+    measured = [
+        Estimate(
+            quantity=name, setting={}, value=0.5, interval=Interval(0.0, 1.0), draws=5, bound="t", error_rate=rate
+        )
+        for name, rate in rates.items()
+    ]
+    said = "\n".join(page._of_error_rates(measured))
+    assert said.endswith("at most 5% of runs. These are wrong in at most 0.0001%: loss above the grammar.")

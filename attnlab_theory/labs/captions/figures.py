@@ -195,9 +195,9 @@ def openings(estimates: Estimates) -> Figure:
     (real,) = estimates.of("commonest opening of real sentences")
     most = max(found, key=lambda e: e.value)
     title = (
-        f"The commonest first two tokens open {real.value:.0%} of real sentences,\n"
-        f"and {most.value:.0%} of those that {most.setting['arm']} writes\n"
-        f"with {joined(most.setting['decoding'])}, on average over seeds"
+        f"{real.value:.0%} of real sentences begin with their commonest first two tokens;\n"
+        f"of those that {most.setting['arm']} writes with {joined(most.setting['decoding'])},\n"
+        f"{most.value:.0%} begin with theirs, on average over seeds"
     )
     figure, (ax,) = style.panels(title, size=(7.2, 5.0))
     for series, arm in enumerate(arms):
@@ -208,7 +208,7 @@ def openings(estimates: Estimates) -> Figure:
         bars(ax, each, [x + shift for x in range(len(each))], series=series, label=in_words(arm))
     ax.axhline(real.value, color=style.INK, linewidth=1, label="real sentences")
     named(ax, [called(name) for name in decodings], rotation=35, ha="right")
-    ax.set(ylabel="share of sentences", ylim=(0, None))
+    ax.set(ylabel="share of sentences\nthat begin with the text's\ncommonest two tokens", ylim=(0, None))
     below(figure, ncols=2, title=_over(found))
     return figure
 

@@ -30,7 +30,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "backward": "backward BLEU: each real sentence is compared with all generated ones",
         "harmonic": "the harmonic mean of both",
         "openings": "how many different pairs of first two tokens the sentences have",
-        "commonest opening": "the share of sentences that begin in the commonest way",
+        "commonest opening": "the share of sentences that begin with the commonest first two tokens of the same "
+        "text",
         "distinct": "the share of sentences that differ from all before them",
         "repeating": "the share of sentences in which three tokens in a row come twice",
         "entropy": "of the grammar: in nats per caption. Of a head: its weights' entropy, divided by that of equal "

@@ -91,7 +91,7 @@ def abstention(estimates: Estimates) -> Figure:
     curve = estimates.of("accuracy of the surest", variant=arms[-1])
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
     title = (
-        f"The {_called(arms[-1])} model answers {curve[-1].value:.0%} of all questions right,\n"
+        f"The {_called(arms[-1])} model names {curve[-1].value:.0%} of all birthplaces right,\n"
         f"and {half.value:.0%} of the {half.setting['coverage']:.0%} where its confidence is highest"
     )
     figure, (ax,) = style.panels(title, size=(6.4, 4.4))
@@ -202,7 +202,7 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
     # The row of the mark decides the first letter; what a closing mark looks at decides nothing.
     answering = weights[mark : max(mark + 1, len(characters.removesuffix(MASK)))]
     on_name = float(np.mean(np.sum(answering[:, start:end], axis=1)))
-    title = f"{head}: while answering, {on_name:.0%} of the weight lies on the name"
+    title = f"{head}: in the rows from {MASK} on, {on_name:.0%} of the weight lies on the name"
     figure, (ax,) = style.panels(title, size=(7.0, 6.2))
     image = ax.imshow(np.where(np.tri(len(characters), dtype=bool), weights, np.nan), norm=PowerNorm(0.5, 0, 1))
     figure.colorbar(image, ax=ax, label="attention weight (square-root scale)", shrink=0.8)

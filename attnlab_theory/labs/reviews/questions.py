@@ -172,9 +172,9 @@ class Predict(WithJson):
 class Explain(WithJson):
     """Score every token: gradient times input, attention rollout, and the log-odds that are lost without it.
 
-    A positive gradient, or a positive loss of log-odds, speaks for label 1. For each method a star marks the fifth
-    of the tokens with the largest scores, whatever their sign. The last row has the probability of label 1 if these
-    tokens are replaced by one without meaning, and if as many random tokens are.
+    A positive gradient, or a positive loss of log-odds, speaks for label 1. For each method stars mark one
+    fifth of the tokens: those with the largest scores, whatever their sign. The last row has the probability of
+    label 1 if these tokens are replaced by one without meaning, and if as many random tokens are.
     """
 
     model: Model

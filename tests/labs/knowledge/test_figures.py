@@ -98,7 +98,7 @@ def test_an_attention_map_counts_the_weight_on_the_name_while_answering():
     # The mark and B look at the name alone, e, r and n at themselves; of the closing mark nobody asks.
     weights[[mark, mark + 1, n - 1]] = np.arange(n) == QUESTION.index("Bada")
     figure = figures.attention_map(weights, QUESTION, name="Bada", head="layer 1, head 2")
-    assert title(figure) == "layer 1, head 2: while answering, 40% of the weight lies on the name"
+    assert title(figure) == "layer 1, head 2: in the rows from ⁇ on, 40% of the weight lies on the name"
     assert f"{MASK}: mark" in figure.axes[0].get_xlabel()
 
 

@@ -9,6 +9,8 @@ import pytest
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.mixers import measure
 from attnlab_theory.labs.mixers.arms import ASKED, CAUSAL, LEAKING
+from attnlab_theory.labs.mixers.honest import LONGEST
+from attnlab_theory.labs.mixers.terms import TERMS
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "labs" / "mixers.md").read_text(encoding="utf-8")
@@ -35,6 +37,14 @@ def test_the_page_quotes_what_masks_of_zeros_lose(arm, name):
     (found,) = estimates_of("figures/mixers").of("mean honest less teacher-forced loss", arm=arm)
     half = (found.interval.high - found.interval.low) / 2
     assert f"| {name} the softmax | {found.value:+.2f} ± {half:.2f} |" in PAGE
+
+
+@pytest.mark.parametrize("folder", ["figures/mixers", "figures/mixers/news"])
+def test_the_words_of_the_page_name_the_tokens_and_sentences_that_were_scored(folder):
+    meaning = TERMS["mixers"]["teacher-forced loss"]
+    assert {each.draws for each in estimates_of(folder) if each.quantity == "teacher-forced loss"} == {200}
+    assert f"first {LONGEST} tokens" in meaning
+    assert f"{measure.SCORED} test sentences" in meaning
 
 
 def test_the_page_says_how_much_longer_a_step_with_additive_attention_takes():
