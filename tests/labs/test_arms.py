@@ -62,7 +62,7 @@ def test_arms_that_are_named_are_trained_and_no_others(lab, arms, tmp_path):
 def test_the_parts_of_heads_are_named_by_either_word():
     parts = ("collapse", "premises")
     for option in ("--arms", "--parts"):
-        assert tyro.cli(Heads, args=["model", option, *parts]).arms == parts
+        assert tyro.cli(Heads, args=["model", option, *parts]).parts == parts
 
 
 @pytest.mark.parametrize(
