@@ -223,6 +223,18 @@ def test_a_causal_row_that_is_masked_and_reads_the_future_fails():
     assert (row.verdict, "it reads what comes after it" in row.line) == ("fails", True)
 
 
+def zeros_where_the_mask_hides_a_whole_row(q, k, v, mask=None):
+    """Causal, with fills. It asks the mask alone which rows see nothing, and misses those under padding."""
+    out = filled(LOW, causal=True)(q, k, v, mask)
+    return out if mask is None else np.where(mask.any(-1)[..., None], out, 0)
+
+
+def test_a_causal_row_whose_past_is_padding_and_that_reads_the_future_fails():
+    row = row_of(zeros_where_the_mask_hides_a_whole_row, "causal", "blind rows")
+    assert (row.verdict, "are all padding" in row.line) == ("fails", True)
+    assert "it reads what comes after it" in row.line
+
+
 def test_a_row_that_sees_nothing_leaves_the_others_alone():
     def silent(q, k, v, mask=None):
         """One such row, and its head gives zeros."""

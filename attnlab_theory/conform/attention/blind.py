@@ -15,6 +15,7 @@ from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import HALVES, Judge
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 
 NEAR: Mapping[str, float] = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
@@ -39,6 +40,8 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
     first = _in_type(judge, kind, "float32")
     if first.verdict == "fails" or first.line.startswith("refused: "):
         return first
+    if (padded := _under_padding(judge, kind)).verdict == "fails":
+        return padded
     told = [first.line]
     for name in HALVES:
         if (name, judge.way.framework) == ("bfloat16", "numpy"):
@@ -51,6 +54,35 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
         if half.line != first.line:
             told.append(f"in {name} {half.line if half.verdict == 'convention' else 'no outcome known'}")
     return first._replace(line="; ".join(told))
+
+
+def _under_padding(judge: Judge, kind: Kind) -> Said:
+    """Whether a row reads what its kind hides, where a mask hides only what is left: the first keys, as padding.
+
+    A whole row that is masked may be found by its mask alone. This row is found only by both together.
+    """
+    way = judge.way
+    case = fitted(
+        Case(batch=1, queries=6, keys=6, window=narrow(way, kind), seed=3, mask="padded start"), kind, way
+    )
+    given = arrays(case)
+    blind = ~way.visible(case, given.mask)[0, 0].any(axis=1)
+    by_kind = ~way.visible(dataclasses.replace(case, mask="none"), None)[0, 0]
+    hidden = by_kind[blind].all(axis=0)
+    if not blind.any() or not hidden.any():
+        return NOTHING
+    louder = given._replace(v=given.v + 8 * hidden[None, None, :, None].astype(given.v.dtype))
+    answers = [judge.ask(case, each) for each in (given, louder)]
+    if any(each.trouble for each in answers):
+        return NOTHING
+    before, after = (each.output[:, :, blind] for each in answers)
+    if np.allclose(before, after, atol=NEAR["float32"], equal_nan=True):
+        return Said("holds", "")
+    saw(
+        judge.caller, after, before, np.where(np.isclose(after, before, atol=NEAR["float32"]), 0, 1 + np.abs(after))
+    )
+    row = int(np.argmax(blind))
+    return Said("fails", f"row {row}, whose own keys are all padding, moves with the values of other keys: {READS}")
 
 
 def _in_type(judge: Judge, kind: Kind, name: str) -> Said:

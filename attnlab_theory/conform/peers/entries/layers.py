@@ -51,6 +51,11 @@ ENTRIES: tuple[Entry, ...] = (
             "bias": "biased",
         },
         declared=TORCH,
+        snippets={"causal/*": "x_transformers_blind_row.py"},
+        remarks={
+            "causal/*": "It shows where the first keys are padding. A row that the mask hides as a whole is "
+            "zeros. flash=True gives zeros for both. The output of padding is mostly thrown away."
+        },
     ),
     Entry(
         name="x-transformers.flash",
@@ -156,7 +161,11 @@ ENTRIES: tuple[Entry, ...] = (
         declared={**TORCH, "mask": "bool-keep"},
         snippets={"softcap/*": "litgpt_softcap.py"},
         threads={"softcap/*": "litgpt #1672, #2235"},
-        remarks={"softcap/*": "Causal softcap without a cache and a mask is right."},
+        remarks={
+            "softcap/*": "A mask of True and False is added to the scores as 1 and 0, and litgpt's own "
+            "cache makes such a mask. A mask of 0 and minus infinity is followed. Causal softcap without "
+            "a cache and a mask is right."
+        },
     ),
     Entry(
         name="torchtune.layer",

@@ -5,8 +5,8 @@ from attnlab_theory.conform.peers.entry import JAX, Entry
 KERAS_BLIND = {
     "jax": "It calls jax.nn.dot_product_attention, whose fault this is.",
     "numpy": "It is a port of jax.nn.dot_product_attention, and has the same fault.",
-    "torch": "The fault is that of jax.nn.dot_product_attention, in Keras's own code: what is hidden gets a large "
-    "negative number, not minus infinity.",
+    "torch": "The same fault, in Keras's own code: what is hidden gets a large negative number, not minus "
+    "infinity.",
 }
 
 
