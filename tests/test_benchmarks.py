@@ -8,10 +8,12 @@ import signal
 import subprocess
 import types
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import children, machine, memory, ratios, run, table
+from benchmarks import children, machine, memory, parts, ratios, run, table
 from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
 
 ONES = np.ones(1000)
@@ -331,3 +333,14 @@ def test_extra_memory_counts_what_the_work_allocates():
 def test_extra_memory_reports_a_failing_child():
     with pytest.raises(RuntimeError, match="hold_megabytes"):
         memory.extra_peak("tests.test_benchmarks:hold_megabytes", wrong=1)
+
+
+def test_shares_of_a_profile_are_those_of_its_parts():
+    product, powers = jax.jit(jnp.matmul), jax.jit(lambda x: jnp.exp(x) * 2)
+    x = jnp.ones((256, 256))
+    mostly = parts.shares(lambda: jax.block_until_ready(product(x, x)), 8)
+    none = parts.shares(lambda: jax.block_until_ready(powers(x)), 8)
+    products = next(kind for kind in parts.KINDS if kind.startswith("matrix products"))
+    assert math.isclose(sum(mostly.values()), 1)
+    assert mostly[products] > 0  # other threads may be waited for
+    assert none.get(products, 0) == 0
