@@ -1,10 +1,15 @@
-"""More queries than keys, where the last query sees the last key: the first queries stand before every key."""
+"""More queries than keys, where the last query sees the last key: the first queries stand before every key.
+
+Such a query must read no key, for all come after it. Zeros, NaN or an error are choices. The mean of all values is
+not: it reads the future.
+"""
 
 import dataclasses
 
 import numpy as np
 
 from attnlab_theory.conform.attention.asking import call_of
+from attnlab_theory.conform.attention.blind import READS
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
@@ -18,7 +23,7 @@ SIZES = ((5, 3), (19, 17))
 
 
 def early_queries(judge: Judge, kind: Kind) -> Said:
-    """A query before the first key sees nothing: zeros, the mean, NaN or an error, but no choice among the keys."""
+    """A query before the first key sees nothing: zeros, NaN or an error, but no key, for all come after it."""
     way, told = judge.way, ""
     if not (way.is_causal(fitted(Case(), kind, way)) or way.window) or way.alignment != "end":
         return NOTHING
@@ -45,13 +50,15 @@ def early_queries(judge: Judge, kind: Kind) -> Said:
             found = "NaN"
         elif np.allclose(rows, 0.0, atol=1e-3):
             found = "zeros"
-        elif np.allclose(rows, mean, atol=1e-3):
-            found = "the mean of all values, which come after it"
         else:
             saw(judge.caller, rows, np.zeros_like(rows), 1 + np.abs(rows))
             everything = attend(dataclasses.replace(way, causal="never", window="").problem(given, case)).output
-            reads = np.allclose(rows, everything[:, :, blind], atol=1e-3)
-            why = "reads every key" if reads else f"is {np.round(rows[0, 0, 0], 4).tolist()}, no outcome known"
+            if np.allclose(rows, mean, atol=1e-3):
+                why = f"is the mean of all values: {READS}"
+            elif np.allclose(rows, everything[:, :, blind], atol=1e-3):
+                why = "reads every key"
+            else:
+                why = f"is {np.round(rows[0, 0, 0], 4).tolist()}, no outcome known"
             return Said("fails", f"a query before the first key {why}; {said}", counterexample=case)
         if told and told != found:
             return Said("fails", f"a query before the first key is {told} in one call, {found} in another")

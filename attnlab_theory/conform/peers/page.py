@@ -72,8 +72,8 @@ def page(found: Sequence[Result]) -> str:
         "## Conventions",
         "A convention is a choice, and no failure. A blind row is a query that sees no key. Its convention fails "
         "in two cases: it reads keys that are hidden from it, or two ways through one object choose differently. "
-        "An early query stands before the first key, in a call with more queries than keys. No text has such "
-        "queries, so all that they give is a choice. "
+        "An early query stands before the first key, in a call with more queries than keys. Zeros, NaN and an "
+        "error are choices. Reading a key is a failure, for all keys come after it. "
         "An empty cell has nothing to tell. Where kinds differ, all are named.",
         _table(("entry point", *TOLD), (_told(result) for result in found)),
         "## Versions",

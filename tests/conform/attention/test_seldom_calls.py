@@ -56,7 +56,6 @@ def early_rows_are(outcome):
     ("outcome", "said"),
     [
         ("zeros", "gives zeros"),
-        ("the mean", "gives the mean of all values"),
         ("NaN", "gives NaN"),
         ("refused", "5 queries, 3 keys: refused: ValueError"),
         ("the start", "query 0 sees key 0"),
@@ -65,6 +64,11 @@ def early_rows_are(outcome):
 def test_what_a_query_before_the_first_key_gives_is_told(outcome, said):
     row = row_of(early_rows_are(outcome), "causal", "early queries")
     assert (row.verdict, said in row.line) == ("convention", True)
+
+
+def test_a_query_before_the_first_key_that_is_the_mean_of_all_values_reads_its_future():
+    row = row_of(early_rows_are("the mean"), "causal", "early queries")
+    assert (row.verdict, "the mean of all values: it reads what comes after it" in row.line) == ("fails", True)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ ENTRIES: tuple[Entry, ...] = (
         "attn_data_dependent_alibi",
         snippets={"model/*": "x_transformers_data_dependent_alibi.py"},
         remarks={
-            "model/*": "All of these are one fault. A step knows the gates of its own tokens alone. So all past "
+            "model/*": "All of these are one fault. A step of one token knows its own gate alone. So all past "
             "keys get the same bias, though `can_cache_kv` is True. Decoding without a cache is right."
         },
     ),

@@ -51,10 +51,16 @@ ENTRIES: tuple[Entry, ...] = (
             "bias": "biased",
         },
         declared=TORCH,
-        snippets={"causal/*": "x_transformers_blind_row.py"},
+        snippets={
+            "causal/early queries": "x_transformers_early_query.py",
+            "causal/*": "x_transformers_blind_row.py",
+        },
         remarks={
+            "causal/early queries": "It shows only where there are more queries than keys, which is rare. The fill "
+            "is a finite number, so all that is hidden weighs the same. flash=True counts queries from the first "
+            "key then, and reads no future.",
             "causal/*": "It shows where the first keys are padding. A row that the mask hides as a whole is "
-            "zeros. flash=True gives zeros for both. The output of padding is mostly thrown away."
+            "zeros. flash=True gives zeros for both. The output of padding is mostly thrown away.",
         },
     ),
     Entry(
@@ -133,6 +139,12 @@ ENTRIES: tuple[Entry, ...] = (
             "softcap": "capped",
         },
         declared={"framework": "torch", "layout": "bthd"},
+        snippets={"causal/early queries": "ring_early_query.py"},
+        remarks={
+            "causal/early queries": "It shows only where there are more queries than keys, which is rare. The fill "
+            "is a finite number, so all that is hidden weighs the same. ring_flash_attn is for as many queries as "
+            "keys."
+        },
     ),
     Entry(
         name="ring-attention.flash",

@@ -26,7 +26,7 @@ def _keras(backend: str, environment: str, framework: str, biased: str = "biased
         declared={"framework": framework, "layout": "bthd"},
         variables={"KERAS_BACKEND": backend},
         snippets={"causal/blind rows": "keras_blind_row.py", "grouped-query/called": "keras_groups.py"},
-        threads={"grouped-query/called": "keras #23081 (mended for torch and TensorFlow)"},
+        threads={"grouped-query/called": "keras #23081 (a merged pull request, for torch and TensorFlow)"},
         remarks={
             "causal/blind rows": KERAS_BLIND[backend],
             "grouped-query/called": "It is right where all heads share one key head.",
@@ -54,7 +54,7 @@ ENTRIES: tuple[Entry, ...] = (
             "causal/blind rows": "It shows for a query whose visible keys are all padding. What either mask hides "
             "gets the same large negative number. So where all keys are hidden, all of them weigh the same, the "
             "future too. flax.nnx and Keras inherit this. Such a query often is padding itself, and its output is "
-            "thrown away.",
+            "thrown away. Padding at the right leaves every query a key.",
             "sliding-window/blind rows": "This is the finding above, by the same line of JAX.",
         },
     ),

@@ -35,7 +35,11 @@ ENTRIES: tuple[Entry, ...] = (
         declared=TORCH,
         same_as="torch.mha-training",
         snippets={"paths/blind rows": "torch_mha_fast.py"},
-        threads={"paths/blind rows": "pytorch #190486 (open)"},
+        threads={"paths/blind rows": "pytorch #190486 (an open pull request)"},
+        remarks={
+            "paths/blind rows": "It shows for key_padding_mask, too. With "
+            "torch.backends.mha.set_fastpath_enabled(False) both are zeros."
+        },
     ),
     Entry(
         name="torch.mha-weights",
@@ -46,8 +50,8 @@ ENTRIES: tuple[Entry, ...] = (
         declared=TORCH,
         same_as="torch.mha-training",
         snippets={"paths/blind rows": "torch_mha_weights.py"},
-        threads={"paths/blind rows": "pytorch #160064"},
-        remarks={"paths/blind rows": "It is NaN with gradients, too."},
+        threads={"paths/blind rows": "pytorch #160064 (open), #41508 (open)"},
+        remarks={"paths/blind rows": "It is NaN with gradients, too. need_weights=False gives zeros there."},
     ),
     Entry(
         name="torch.mha-training",

@@ -16,6 +16,14 @@ ENTRIES: tuple[Entry, ...] = (
             "bias": "biased",
         },
         declared=NUMPY,
+        snippets={"causal/early queries": "mlx_early_query.py"},
+        threads={"causal/early queries": "mlx #2835 (open), #2967"},
+        remarks={
+            "causal/early queries": "It shows only where there are more queries than keys, which is rare. The "
+            "documentation says that the last query stands at the last key, so the first stand before every key. "
+            "It says nothing of what they give. The fill is a finite number, so all that is hidden weighs the "
+            "same. It was tried on the processor alone."
+        },
     ),
     Entry(
         name="onnxruntime.attention",
@@ -60,7 +68,7 @@ ENTRIES: tuple[Entry, ...] = (
         snippets={"causal/visibility": "onnxruntime_contrib_causal.py"},
         remarks={
             "causal/visibility": "With fewer queries than keys and no past, the last query sees all keys. It is "
-            "right where both lengths agree."
+            "right where both lengths agree. The default mask_filter_value shows the same."
         },
     ),
     Entry(
