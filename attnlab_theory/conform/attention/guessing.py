@@ -198,7 +198,8 @@ def _causal(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     lines.append(("hides the future", f"by {way.names['causal']}" if way.causal == "asked" else "always"))
     if "alignment" not in declared:
         way = dataclasses.replace(way, alignment=_alignment(caller, kind, way, profile))
-    more = {"end": "last query sees the last key", "start": "query 0 sees key 0 only", "square": "refused"}
+    seldom = "neither" if any(name == "visibility" for name, _ in profile.failures) else "refused"
+    more = {"end": "last query sees the last key", "start": "query 0 sees key 0 only", "square": seldom}
     lines.append(("more keys than queries", f"{way.alignment}: {more[way.alignment]}"))
     return Profile(way, lines, profile.failures)
 

@@ -71,7 +71,8 @@ def page(found: Sequence[Result]) -> str:
         _table(("entry point", "as", "identities", "found", "documented"), _documented(found)),
         "## Conventions",
         "A convention is a choice, and no failure. A blind row is a query that sees no key. Its convention fails "
-        "in two cases: it reads keys that are hidden from it, or two ways through one object choose differently. "
+        "in two cases: it reads what comes after it or stands outside of its window, or two ways through one "
+        "object choose differently. "
         "An early query stands before the first key, in a call with more queries than keys. Zeros, NaN and an "
         "error are choices. Reading a key is a failure, for all keys come after it. "
         "An empty cell has nothing to tell. Where kinds differ, all are named.",
@@ -166,7 +167,7 @@ def _words(name: str, line: str) -> str:
     if name == "hidden NaN" and line.startswith("reaches the output"):
         return f"reaches the output from {'keys and values' if 'in a key' in line else 'values'}"
     if name == ALIGNMENT and line.startswith("square"):
-        return "refused"
+        return line.partition(": ")[2] or "refused"
     if line.startswith(("refused: ", "computed in float32: ")):
         return line.partition(": ")[0]
     return line.partition(". ")[0]

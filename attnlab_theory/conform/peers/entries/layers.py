@@ -57,10 +57,11 @@ ENTRIES: tuple[Entry, ...] = (
         },
         remarks={
             "causal/early queries": "It shows only where there are more queries than keys, which is rare. The fill "
-            "is a finite number, so all that is hidden weighs the same. flash=True counts queries from the first "
-            "key then, and reads no future.",
-            "causal/*": "It shows where the first keys are padding. A row that the mask hides as a whole is "
-            "zeros. flash=True gives zeros for both. The output of padding is mostly thrown away.",
+            "is a finite number, so all that is hidden weighs the same. flash=True without a mask and a bias "
+            "counts queries from the first key then, and reads no future. With attn_bias alone it reads it, too.",
+            "causal/*": "It shows where a mask hides all keys that a query may see, as when the first keys are "
+            "padding. A row that the mask hides as a whole is zeros. flash=True gives zeros for both. The "
+            "library's Attention sets the output of padding to zero. With attn_mask it shows there, too.",
         },
     ),
     Entry(
@@ -142,8 +143,8 @@ ENTRIES: tuple[Entry, ...] = (
         snippets={"causal/early queries": "ring_early_query.py"},
         remarks={
             "causal/early queries": "It shows only where there are more queries than keys, which is rare. The fill "
-            "is a finite number, so all that is hidden weighs the same. ring_flash_attn is for as many queries as "
-            "keys."
+            "is a finite number, so all that is hidden weighs the same. RingAttention, which calls this function, "
+            "has as many queries as keys."
         },
     ),
     Entry(
@@ -158,6 +159,17 @@ ENTRIES: tuple[Entry, ...] = (
             "grouped-query": "flash",
         },
         declared={"framework": "torch", "layout": "bthd"},
+        snippets={
+            "causal/more keys": "ring_flash_more_keys.py",
+            "causal/gradients": "ring_flash_gradients.py",
+        },
+        remarks={
+            "causal/more keys": "It shows where there are more keys than one bucket holds, and fewer queries. The "
+            "source has a case for other lengths, and shifts the mask in each pair of buckets alone. "
+            "RingAttention, which calls this function, has as many queries as keys. Then all holds.",
+            "causal/gradients": "The backward pass does not shift the mask, the forward pass does. It is right for "
+            "as many queries as keys.",
+        },
     ),
     Entry(
         name="litgpt.layer",

@@ -53,8 +53,8 @@ ENTRIES: tuple[Entry, ...] = (
         remarks={
             "causal/blind rows": "It shows for a query whose visible keys are all padding. What either mask hides "
             "gets the same large negative number. So where all keys are hidden, all of them weigh the same, the "
-            "future too. flax.nnx and Keras inherit this. Such a query often is padding itself, and its output is "
-            "thrown away. Padding at the right leaves every query a key.",
+            "future too. flax.nnx inherits this, and Keras on jax. Such a query often is padding itself, and its "
+            "output is thrown away. Under is_causal, padding at the right leaves every query a key.",
             "sliding-window/blind rows": "This is the finding above, by the same line of JAX.",
         },
     ),

@@ -37,8 +37,8 @@ ENTRIES: tuple[Entry, ...] = (
         snippets={"paths/blind rows": "torch_mha_fast.py"},
         threads={"paths/blind rows": "pytorch #190486 (an open pull request)"},
         remarks={
-            "paths/blind rows": "It shows for key_padding_mask, too. With "
-            "torch.backends.mha.set_fastpath_enabled(False) both are zeros."
+            "paths/blind rows": "It shows only with batch_first=True and an even number of heads. "
+            "key_padding_mask shows it, too. With torch.backends.mha.set_fastpath_enabled(False) both are zeros."
         },
     ),
     Entry(

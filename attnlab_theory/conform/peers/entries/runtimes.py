@@ -17,7 +17,10 @@ ENTRIES: tuple[Entry, ...] = (
         },
         declared=NUMPY,
         snippets={"causal/early queries": "mlx_early_query.py"},
-        threads={"causal/early queries": "mlx #2835 (open), #2967"},
+        threads={
+            "causal/early queries": "mlx #2967 (merged), where a maintainer says that more queries than keys were "
+            "never looked at carefully; #2608 (merged), which chose the finite fill to avoid NaN"
+        },
         remarks={
             "causal/early queries": "It shows only where there are more queries than keys, which is rare. The "
             "documentation says that the last query stands at the last key, so the first stand before every key. "

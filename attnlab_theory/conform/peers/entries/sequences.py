@@ -134,11 +134,13 @@ ENTRIES: tuple[Entry, ...] = (
         kinds={"mixer": "causal"},
         declared={"framework": "torch", "hides_future": True},
         snippets={"mixer/*": "performer_future.py"},
-        threads={"mixer/*": "performer-pytorch #45 (closed): the author took the maximum from Google's code"},
+        threads={
+            "mixer/*": "performer-pytorch #82 (open); #45 (closed): the author took the maximum from Google's code"
+        },
         remarks={
-            "mixer/*": "The future comes in by the maximum that stabilizes the features, and by the epsilon beside "
-            "it. It shows where the future changes that maximum. With generalized_attention=True or "
-            "no_projection=True nothing leaks."
+            "mixer/*": "The future comes in by the maximum that stabilizes the features, because of two "
+            "epsilons: that of the features and that of the sum. It shows where the future changes that maximum. "
+            "With generalized_attention=True or no_projection=True nothing leaks."
         },
     ),
     Entry(
