@@ -89,7 +89,7 @@ COMMANDS = {
     "heads": Entry(
         "labs.heads.commands",
         "Heads",
-        "Measure the heads of a trained model: what they do, how their keys vary, what they can do without.",
+        "Measure the heads of a trained model: what they do, how their keys vary, which the model needs.",
     ),
     "reviews": Entry(
         "labs.reviews.tasks",

@@ -17,7 +17,7 @@ class Texts:
     train: Path | None = None
     """Sentences to learn."""
     validation: Path | None = None
-    """Sentences whose loss ends training (not in mixers)."""
+    """Sentences for validation, whose loss can end training."""
     test: Path | None = None
     """Sentences to test with at the end."""
     unit: Unit = "words"

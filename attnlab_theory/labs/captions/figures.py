@@ -223,7 +223,7 @@ def heads(estimates: Estimates) -> Figure:
     found = Estimates(each for each in estimates.of("worth of a head") if each.setting["arm"] in arms)
     most = max(found, key=lambda e: e.value)
     title = (
-        f"The head that is missed most is one of {in_words(most.setting['arm'])}, layer {most.setting['layer']}: "
+        f"Of all heads, one in layer {most.setting['layer']} of the model {most.setting['arm']} is missed most:\n"
         f"without it the test loss rises by {most.value:.2g} nats per token"
     )
     figure, axes = style.panels(title, 1, len(arms), size=(max(6.4, 1.2 + 2.2 * len(arms)), 4.6))

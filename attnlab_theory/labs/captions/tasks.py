@@ -130,7 +130,7 @@ class Judge(JudgeLab):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Join(JoinLab):
-    """Join runs on the same files that trained other seeds or other arms. Nothing is trained or generated.
+    """Join runs that used the same files, with other seeds or other models. Nothing is trained or generated.
 
     All comparisons are made again, over all seeds. The folders of the runs stay as they are.
     """

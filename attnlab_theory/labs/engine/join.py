@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JoinLab(WithJson, abc.ABC):
-    """Join runs on the same files that trained other seeds or other arms. Nothing is trained.
+    """Join runs that used the same files, with other seeds or other models. Nothing is trained.
 
     All comparisons are made again, over all seeds. The folders of the runs stay as they are.
     """

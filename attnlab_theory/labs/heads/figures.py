@@ -193,7 +193,7 @@ def survival(estimates: Estimates, findings: Findings) -> Figure:
     title = (
         f"Of {len(found)} pairs of a head and an approximation, {supported(found)} are shown to err by at most "
         f"{TOLERATED:.0%},\nwith {JUDGED_FEATURES} random features or {JUDGED_KEYS} keys "
-        "(colour: relative error of the outputs)"
+        "(colour: relative error of the outputs; in the last panel, a rank)"
     )
     least = estimates.of("least rank for a tenth")
     grids = [

@@ -139,7 +139,7 @@ class Score(WithJson):
     """Count the right answers in files of predictions. Test whether the others beat the first.
 
     An answer is right letter for letter, as in the homework. Answers that are wrong by spaces alone are counted
-    apart, and so are lines that hold the place among other words. The test is McNemar's exact test.
+    apart, and so are lines that contain the right place among other words. The test is McNemar's exact test.
     """
 
     eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]

@@ -175,7 +175,7 @@ class Finetune:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Store:
-    """Train on one question about everybody in the text. This is not part of the homework.
+    """Train on the same question about every person in the text. This is not part of the homework.
 
     A rule reads the answers off the text; the network only stores them. So this measures how many facts a network
     recalls that it has learned in the words of the question.

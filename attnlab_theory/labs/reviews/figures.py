@@ -1,5 +1,6 @@
 """Pictures of training and of what was learned. Imports matplotlib: import this module where one is drawn."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -138,8 +139,10 @@ def errors(estimates: Estimates) -> Figure:
     )
     figure, axes = style.panels(title, columns=2, size=(8.4, 4.4))
     bars(axes[0], lengths, range(len(lengths)), series=0)
-    axes[0].set_xticks(range(len(lengths)), [f"{e.setting['least']}+" for e in lengths])
-    axes[0].set(xlabel="words of a review, at least", ylabel=f"accuracy ({level(kinds[0])} intervals)")
+    least = [e.setting["least"] for e in lengths]
+    groups = [f"{low} to\n{high - 1}" for low, high in itertools.pairwise(least)]
+    axes[0].set_xticks(range(len(least)), [*groups, f"{least[-1]} or\nmore"], fontsize=8)
+    axes[0].set(xlabel="length of a review, in words", ylabel=f"accuracy ({level(kinds[0])} intervals)")
     bars(axes[1], kinds, range(len(kinds)), series=1)
     names = [f"{'with' if e.setting['has'] else 'without'}\n{e.setting['kind']}" for e in kinds]
     axes[1].set_xticks(range(len(kinds)), names, fontsize=8)

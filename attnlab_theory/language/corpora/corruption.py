@@ -35,7 +35,8 @@ class Corruption:
     eighths: from L/8 to 3L/8. twice-a-quarter: from 1 to L/2 - 1. half: from 1 to L/2.
     gauss: normal, with mean L/4 and standard deviation 2."""
     closing: bool = False
-    """Put a third mark after the missing text, as the hand-out's examples do. Its specification has none."""
+    """End the text with a third mask mark, after the masked span. The hand-out's examples do so, its specification
+    does not."""
     truncation: Truncation = "prefix"
     """Which part of a document is kept before the span is masked.
     prefix: its beginning, of random length.

@@ -24,7 +24,7 @@ QUESTION = "What do the heads of a trained model do, and what can they do withou
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Heads(WithJson):
-    """Measure the heads of a trained model: what they do, how their keys vary, what they can do without.
+    """Measure the heads of a trained model: what they do, how their keys vary, which the model needs.
 
     On half of the sentences, a distribution is fitted to the keys of each frequent word. The other half tests it.
     Without TEXT, sentences are reviews drawn from the embedded grammar: those that the review lab tests with.
