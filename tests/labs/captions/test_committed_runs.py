@@ -89,7 +89,7 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
     ways = ("sharper-is-better-formed", "sharper-covers-less", "openings-lose-diversity")
     open_ways = [number for claim in ways for number in decide(claim, arm="scratch")]
     assert sorted(filter(None, open_ways)) == [6, 6, 6, 8]
-    assert "[Six to eight](#how-verdicts-are-made) would decide all of these" in page
+    assert "[Six to eight](#how-verdicts-are-made) seeds would decide all open cells of the table" in page
     assert decide("number-of-heads-stays-within-the-margin") == [6]
     assert "For 6 heads this is INCONCLUSIVE, and six seeds would decide" in page
     assert decide("dropping-heads-helps") == [None]

@@ -22,15 +22,15 @@ ESTIMATES = {
 }
 ROWS = {
     "the-noisy-length-matters": "a noisy length explains at least 10 % of the variance of scores",
-    "scores-are-normal": "scores of one query are normal within a type, to 0.1",
+    "scores-are-normal": "scores of one query are normal within a type, up to a difference of 0.1",
     "theory-beats-the-mean-weight": "theory predicts weights better than a type's mean weight",
     "noise-adds-to-the-prediction": "theory predicts weights better than the mean scores without noise",
-    "queries-leave-keys-alone": "the sentence's own query scores keys as their mean key, on average",
-    "own-scores-vary-as-fitted": "these scores vary as the fitted law says",
-    "keys-move-alone": "keys of a sentence do not move together",
-    "rarer-types-do-as-well": "rarer types are predicted as well",
-    "neighbours-drive-the-choice": "neighbours make at least 10 % of a gamble",
-    "the-layer-hedges": "of 6 layers: the mean of the heads hedges",
+    "queries-leave-keys-alone": "on average the sentence's own query scores a key like the mean key of its type",
+    "own-scores-vary-as-fitted": "scores for the sentence's own query have the variance of the fitted law",
+    "keys-move-alone": "keys of a sentence do not vary together",
+    "rarer-types-do-as-well": "the weights of rarer types are predicted as well",
+    "neighbours-drive-the-choice": "neighbours explain at least 10 % of a gamble",
+    "the-layer-hedges": "of 6 layers instead of 72 heads: the layer hedges",
 }
 
 
@@ -57,21 +57,29 @@ def test_the_page_counts_verdicts_on_every_claim(counted):
 
 
 SIDES = {
-    "slope of the variance": "the variance of scores rises with the mean score, or falls",
+    "slope of the variance": "slope of the variance of scores on the squared mean score",
     "variance along own mean beyond that along others'": (
-        "keys vary more along the own mean than along others', or less"
+        "variance of keys along their own word's mean minus that along other words' means"
     ),
 }
 """Numbers without a verdict: how the page says that they are above 0, and below."""
 
 MEDIANS = {
-    "variance explained by the stretch": "variance of scores that the slope explains",
-    "variance along own mean beyond that along others'": "variance along the own mean beyond that along others'",
-    "variance explained along own mean": "variance of scores that the component along the own mean explains",
-    "weights explained by theory": "weights that theory explains",
-    "weights explained without noise": "weights that the mean scores explain without noise",
-    "weights explained by the type": "weights that a type's mean weight explains",
-    "explained by theory less without noise": "what the noise adds to the mean scores",
+    "variance explained by the stretch": "share of the variance of scores that the slope explains",
+    "variance along own mean beyond that along others'": (
+        "variance of keys along their own word's mean minus that along other words' means"
+    ),
+    "variance explained along own mean": (
+        "share of the variance of scores that the component along the own word's mean explains"
+    ),
+    "weights explained by theory": "share of the variance of weights that theory explains",
+    "weights explained without noise": (
+        "share of the variance of weights that the mean scores explain without noise"
+    ),
+    "weights explained by the type": "share of the variance of weights that a type's mean weight explains",
+    "explained by theory less without noise": (
+        "share that theory explains minus the share that the mean scores explain"
+    ),
 }
 
 
@@ -96,7 +104,7 @@ def test_the_page_counts_excesses_that_go_beyond_means_dealt_anew():
         beyond = [e.value <= e.error_rate for e in estimates_of(folder, "p of means dealt anew")]
         pairs = list(zip(beyond, excess, strict=True))
         cells.append(f"{pairs.count((True, True))}, {pairs.count((True, False))}")
-    assert f"| the same, but beyond what randomly shuffled means would give | {' | '.join(cells)} |" in PAGE
+    assert f"| the same, compared with randomly shuffled means | {' | '.join(cells)} |" in PAGE
 
 
 @pytest.mark.parametrize("quantity", MEDIANS)
