@@ -36,8 +36,9 @@ class Conform:
     """What the target promises. Only that is judged."""
     layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td", "tbd"] | None = None
     """The order of the axes: b batch, h heads, t tokens, d channels."""
-    mask: Literal["bool-keep", "bool-drop", "additive", "ones-keep", "none"] | None = None
-    """What a mask means, in this order: True keeps a key, True drops it, it is added, 1 keeps it, there is none."""
+    mask: Literal["bool-keep", "bool-drop", "additive", "ones-keep", "ones-drop", "none"] | None = None
+    """What a mask means. bool-keep: True keeps a key. ones-drop: 1 drops it. additive: it is added to scores.
+    none: the target takes none."""
     framework: Literal["numpy", "torch", "jax"] | None = None
     """Whose arrays the target takes."""
     scale: str | None = None

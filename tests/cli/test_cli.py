@@ -35,7 +35,7 @@ def run(capsys, *arguments):
         (["construct", "subset"], "--keys"),
         (
             ["conform", "mine.py::f", "--mask", "keep"],
-            "Expected one of ('additive', 'bool-drop', 'bool-keep', 'none', 'ones-keep')",
+            "Expected one of ('additive', 'bool-drop', 'bool-keep', 'none', 'ones-drop', 'ones-keep')",
         ),
     ],
 )

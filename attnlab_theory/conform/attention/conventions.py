@@ -37,7 +37,7 @@ class Conventions:
     whole_bias: bool = False
     """Whether a bias must have an axis of batch elements: [b h t s], and not [h t s]."""
     padding: str = ""
-    """What a mask of keys means: bool-keep, bool-drop or ones-keep."""
+    """What a mask of keys means: bool-keep, bool-drop, ones-keep or ones-drop."""
     causal: str = "never"
     """never, always, or `asked`: by a flag."""
     alignment: str = "end"

@@ -18,7 +18,7 @@ from attnlab_theory.conform.attention.profiles import Profile, contradicts
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
 
-KEYS_MEAN = ("bool-drop", "bool-keep", "ones-keep")
+KEYS_MEAN = ("bool-drop", "bool-keep", "ones-keep", "ones-drop")
 """What a mask of keys, [b s], may mean."""
 
 
@@ -83,7 +83,7 @@ def masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pro
     return Profile(way, lines, profile.failures)
 
 
-_READ = "True keeps, True drops, 1 keeps or numbers added"
+_READ = "True keeps, True drops, 1 keeps, 1 drops or numbers added"
 
 
 def _of_keys(caller: Caller, kind: Kind, way: Conventions) -> Conventions | None:

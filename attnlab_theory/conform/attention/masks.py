@@ -4,8 +4,8 @@ import numpy as np
 
 from attnlab_theory.conform.attention.layouts import LAYOUTS, laid_out, weights_layout
 
-MEANINGS = ("bool-keep", "bool-drop", "ones-keep", "additive")
-"""True keeps, True drops, whole numbers of which 1 keeps and 0 drops, or numbers are added.
+MEANINGS = ("bool-keep", "bool-drop", "ones-keep", "ones-drop", "additive")
+"""True keeps, True drops, whole numbers of which 1 keeps or drops, or numbers are added.
 
 In this order: `(1 - mask) * -1e9` takes 0 and minus infinity, too, and would drown the scores.
 """
@@ -15,6 +15,7 @@ WORDS = {
     "bool-drop": "True drops",
     "additive": "numbers are added",
     "ones-keep": "1 keeps, 0 drops",
+    "ones-drop": "1 drops, 0 keeps",
 }
 
 SHAPES = ("ts", "b1ts", "bts")
@@ -52,6 +53,8 @@ def said(mask: np.ndarray, meaning: str, kind: np.dtype) -> np.ndarray:
             return np.where(mask, 0.0, -np.inf).astype(kind)
         case "ones-keep":
             return mask.astype(np.int64)
+        case "ones-drop":
+            return (~mask).astype(np.int64)
     return mask
 
 

@@ -55,7 +55,7 @@ def padded(
         if role not in way.names:
             continue
         name, said = way.names[role], ""
-        for meaning in ("bool-drop", "bool-keep", "ones-keep") if role == "padding" else ("",):
+        for meaning in ("bool-drop", "bool-keep", "ones-keep", "ones-drop") if role == "padding" else ("",):
             trial = dataclasses.replace(way, padding=meaning or way.padding)
             found = follows(caller, kind, trial, more, role)
             if not found:

@@ -34,7 +34,7 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
     handed = [LAYOUTS[way.layout].format(x=x) for x in way.operands]
     plain, names = way.plan(case)
     words = {"bool-drop": "~{x}", "additive": f"np.where({{x}}, 0, -np.inf).astype('{storage(case.kind)}')"}
-    words |= {"ones-keep": "{x}.astype('int64')"}
+    words |= {"ones-keep": "{x}.astype('int64')", "ones-drop": "(~{x}).astype('int64')"}
     roles = ["mask"] * (case.mask != "none") + [
         each for each in ("bias", "padding", "lengths") if getattr(case, each)
     ]

@@ -41,6 +41,24 @@ def of_ones(q, k, v, mask=None):
     return whole(q, k, v, mask == 1)
 
 
+def of_ones_that_drop(q, k, v, mask=None):
+    """Ones drop; truth values are refused."""
+    if mask is None:
+        return whole(q, k, v)
+    if mask.dtype != np.int64:
+        raise TypeError("ones and zeros are wanted")
+    return whole(q, k, v, mask == 0)
+
+
+def of_keys_that_drop(q, k, v, key_padding_mask=None):
+    """[b s], of whole numbers: 1 is padding."""
+    if key_padding_mask is None:
+        return whole(q, k, v)
+    if key_padding_mask.dtype != np.int64:
+        raise TypeError("ones and zeros are wanted")
+    return whole(q, k, v, key_padding_mask[:, None, None, :] == 0)
+
+
 def of_large_numbers(q, k, v, mask=None):
     """Half of the smallest number is added where there is a 0; to minus infinity it would drown the scores."""
     if mask is None:
@@ -65,6 +83,8 @@ RIGHT = {
     of_three_axes: ("mask", "True keeps, as [b t s] (guessed)"),
     of_keys: ("attention_mask", "1 keeps, 0 drops (guessed)"),
     of_ones: ("mask", "1 keeps, 0 drops (guessed)"),
+    of_ones_that_drop: ("mask", "1 drops, 0 keeps (guessed)"),
+    of_keys_that_drop: ("key_padding_mask", "1 drops, 0 keeps (guessed)"),
     of_large_numbers: ("mask", "1 keeps, 0 drops (guessed)"),
     must_be_given: ("mask", "True keeps, as [b 1 t s] (guessed)"),
     four_axes_of_a_bias: ("a bias for each batch element", "taken"),
