@@ -165,8 +165,9 @@ ENTRIES: tuple[Entry, ...] = (
         },
         remarks={
             "causal/more keys": "It shows where there are more keys than one bucket holds, and fewer queries. The "
-            "source has a case for other lengths, and shifts the mask in each pair of buckets alone. "
-            "RingAttention, which calls this function, has as many queries as keys. Then all holds.",
+            "source has a case for other lengths, but shifts the mask only where the bucket of queries and that of "
+            "keys have the same number. On a CPU RingAttention calls this function, with as many queries as keys. "
+            "Then all holds.",
             "causal/gradients": "The backward pass does not shift the mask, the forward pass does. It is right for "
             "as many queries as keys.",
         },
