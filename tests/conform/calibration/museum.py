@@ -170,10 +170,16 @@ TOLD = {
 }
 """The line that tells, and what it says."""
 
+OF_GRADIENTS = "the states are right; no kind asks for gradients of a recurrence, or for a gradient written by hand"
+
 REASONS = {
-    "padding-counts-as-a-head": "a mean over heads, which no kind promises; where heads are alike it is right",
-    "one-key-for-queries-and-keys": "attention is right; its inputs are drawn by one key",
-    "gradient-stops-at-each-state": "states are right; no kind asks gradients of a recurrence, or one by hand",
-    "slope-of-another-activation": "states are right; no kind asks gradients of a recurrence, or one by hand",
+    "padding-counts-as-a-head": (
+        "the bug is in a mean over heads, which no kind promises; if all heads are alike, the mean is right"
+    ),
+    "one-key-for-queries-and-keys": (
+        "attention is right; the bug is that queries and keys are drawn with one random key"
+    ),
+    "gradient-stops-at-each-state": OF_GRADIENTS,
+    "slope-of-another-activation": OF_GRADIENTS,
 }
 """Why the others are no target of a kind whose outputs are wrong."""

@@ -34,7 +34,9 @@ TILE = 8
 """Keys that blocked attention meets at once here: its own tiles are longer than the suite's sequences."""
 
 NOT_RUN = {
-    **dict.fromkeys(("_backward", "_over_rows", "_added", "add", "lambda at 46"), "only gradients reach it"),
+    **dict.fromkeys(
+        ("_backward", "_over_rows", "_added", "add", "lambda at 46"), "only gradients use the function"
+    ),
     **dict.fromkeys(
         (
             "refuse_inputs",
@@ -46,10 +48,13 @@ NOT_RUN = {
             "largest_scale",
             "_smallest",
         ),
-        "it says what is refused; what is computed stays",
+        "the function only says which inputs are refused; the answer stays",
     ),
-    **dict.fromkeys(("split_heads", "merge_heads"), "it cuts tokens into heads, before or after attention"),
-    "length_mask": "no kind has an argument for a valid length",
+    **dict.fromkeys(
+        ("split_heads", "merge_heads"),
+        "the function only cuts tokens into heads or joins heads, before or after attention",
+    ),
+    "length_mask": "the functions that are tried have no argument for a valid length",
 }
 """Functions whose changes move no output of a function of queries, keys and values, with the reason."""
 

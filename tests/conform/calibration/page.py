@@ -13,18 +13,22 @@ Rows = list[dict[str, Any]]
 
 HEAD = """# Does `attnlab conform` find what is wrong, and nothing else?
 
-`python -m tests.conform.calibration` writes this page from [its record](../{record}).
-Three kinds of wrong code are asked as black boxes. *Planted* bugs stand in `tests/conform/wrong.py`. Those of the
-*museum* happened to somebody. *Mutants* are all changes of five files of `attention/`, as [the page on
-mutants](mutants.md) defines them. ONNX's vectors see the same code, within ONNX's own tolerance. Those of half
-precision are left out, for there it fails right code.
+`python -m tests.conform.calibration` writes this page from [its record](../{record}). Three kinds of wrong code
+are judged as black boxes. *Planted* bugs were written for this purpose, in `tests/conform/wrong.py`. The bugs
+of the *museum* happened to somebody. *Mutants* are copies of our code with one change, as [the page on
+mutants](mutants.md) defines them. All changes of five files of `attnlab_theory/attention` are tried. The same
+code is also judged by ONNX's test cases, the *vectors*, within ONNX's own tolerance. Vectors in half precision
+are left out, because ONNX's tolerance fails right code there.
 """
 
 WRONG = """
 ## Wrong code
 
-A bug or a mutant counts if it moves, by more than rounding, what some kind of attention promises (softmax, causal
-and others: [the kinds](conform.md)). A convention does not count. All others stand below, with the reason.
+A bug or a mutant counts if it changes an output that some kind promises, by more than rounding. ([The page on
+conform](conform.md) lists the kinds.) A change that is only a convention does not count. The bugs and mutants
+that do not count stand in the last two tables of this page, each with the reason. The row "museum, of
+attention" has the bugs of functions of queries, keys and values. The row "museum, others" has those of other
+kinds, of which ONNX's vectors of attention cannot be asked.
 
 {table}
 """
@@ -32,8 +36,11 @@ and others: [the kinds](conform.md)). A convention does not count. All others st
 RIGHT = """
 ## Right code of the softmax family
 
-Each of these got {calls} in each number format, from {seeds} seeds. None may be called wrong. A call is *not
-judged* where rounding alone may move the answer as far as the values reach.
+Each piece of code got {calls} in each number format, with inputs drawn from {seeds} seeds. None may be
+*accused*, that is called wrong. A call is *not judged* if rounding alone may move the answer as far as the
+values reach. Names after `numpy:` are functions of `tests/conform/right.py`. `one for all` is the function of
+`tests/conform/wrong.py` without a bug, and `ours` means our own operators. `torch: plain` is attention written
+out in torch, and `torch: its own` is torch's `scaled_dot_product_attention`.
 
 {table}
 """
@@ -41,11 +48,14 @@ judged* where rounding alone may move the answer as far as the values reach.
 SUITES = """
 ## Right code of other kinds
 
-Here whole suites are asked: every identity of a kind, each time on other draws of all its numbers. Sinusoids and
-linear biases draw none, and are asked once. An identity is *not judged* where rounding may hide everything, or
-where there is nothing to compare with. The last columns have the largest error per tolerance: of the identities
-that are named for a type, and of all others. A dash: no error, or none was measured. *Told*: float64 is computed
-in float32. Then the row says so, and nobody fails for it.
+Here every identity of a kind is tried, each time with other draws of all its numbers. The identities of
+sinusoids and linear biases draw no numbers, and are tried once. An identity is *not judged* if rounding may
+hide every error, or if there is nothing to compare with. The last five columns have the largest error per
+tolerance. The first four of them are for the identity that has the name of that type, and the column *others*
+is for all other identities. A dash says that there was no error, or that none was measured. *Told* says that
+the code computes float64 inputs in float32. The row `float64` tells this, and the code does not fail for it.
+Names are functions and classes of the tests, and `ours` is our own code. `beside BUG` is the right code that
+stands beside that bug of the museum.
 
 {chances}
 
@@ -54,6 +64,8 @@ in float32. Then the row says so, and nobody fails for it.
 
 LISTS = """
 ## Planted bugs
+
+*Found by* is the first identity that fails. *By ONNX's vectors* is the first vector that fails.
 
 {planted}
 
@@ -64,6 +76,8 @@ LISTS = """
 {museum}
 
 ## Mutants that do not count, or are not found
+
+*Changes* is the number of mutants of the function to which the reason applies.
 
 {rest}
 """
@@ -126,8 +140,10 @@ def _beside(rows: Rows) -> str:
     asked = [each["right"] for each in rows if each.get("beside")]
     accused = sum(map(bool, asked))
     return (
-        f"{len(asked)} bugs have right code beside them, which was called as they are. Accused: {accused}.\n"
-        "A dash in the last column: ONNX's vectors of attention cannot be asked of that kind."
+        f"{len(asked)} bugs have right code beside them, which was called in the same way. Accused: {accused}.\n"
+        "A bug that no identity finds has the reason in the column *found by*. If the bug is a convention, the\n"
+        "reason names the line of conform's output that tells of it, and quotes this line. A dash in the last\n"
+        "column says that ONNX's vectors of attention cannot be asked of that kind."
     )
 
 
@@ -145,9 +161,10 @@ def _chances(rows: Rows) -> str:
     """How many alarms chance alone would give."""
     laws = sum(each["chances"] for each in rows)
     return (
-        f"Asked: {sum(each['asked'] for each in rows):,}; accused: {sum(each['alarms'] for each in rows)}. "
-        f"{laws:,} of them are laws of chance, each with an error rate of at most {ALPHA:g}.\n"
-        f"So at most {laws * ALPHA:.1g} false alarms are expected of them."
+        f"Identities tried: {sum(each['asked'] for each in rows):,}; "
+        f"accused: {sum(each['alarms'] for each in rows)}. "
+        f"{laws:,} of these identities are laws of random numbers, each with an error rate of at most {ALPHA:g}.\n"
+        f"So at most {laws * ALPHA:.1g} false alarms are expected of these laws."
     )
 
 
