@@ -45,7 +45,6 @@ def early_queries(judge: Judge, kind: Kind) -> Said:
         if not blind.any():
             continue
         rows = output[:, :, blind]
-        mean = np.broadcast_to(way.problem(given, case).v.mean(-2, keepdims=True), rows.shape)
         if np.isnan(rows).all():
             found = "NaN"
         elif np.allclose(rows, 0.0, atol=1e-3):
@@ -53,7 +52,7 @@ def early_queries(judge: Judge, kind: Kind) -> Said:
         else:
             saw(judge.caller, rows, np.zeros_like(rows), 1 + np.abs(rows))
             everything = attend(dataclasses.replace(way, causal="never", window="").problem(given, case)).output
-            if np.allclose(rows, mean, atol=1e-3):
+            if np.allclose(rows, way.problem(given, case).v.mean(-2, keepdims=True), atol=1e-3):
                 why = f"is the mean of all values: {READS}"
             elif np.allclose(rows, everything[:, :, blind], atol=1e-3):
                 why = "reads every key"

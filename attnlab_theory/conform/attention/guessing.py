@@ -196,15 +196,22 @@ def _causal(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     if way.causal == "never":
         return Profile(way, lines, profile.failures)
     lines.append(("hides the future", f"by {way.names['causal']}" if way.causal == "asked" else "always"))
-    if "alignment" not in declared:
-        way = dataclasses.replace(way, alignment=_alignment(caller, kind, way, profile))
-    seldom = "neither" if any(name == "visibility" for name, _ in profile.failures) else "refused"
-    more = {"end": "last query sees the last key", "start": "query 0 sees key 0 only", "square": seldom}
-    lines.append(("more keys than queries", f"{way.alignment}: {more[way.alignment]}"))
+    found = declared.get("alignment") or _alignment(caller, kind, way, profile)
+    way = dataclasses.replace(way, alignment="square" if found == "neither" else found)
+    lines.append(("more keys than queries", f"{way.alignment}: {_MORE_KEYS[found]}"))
     return Profile(way, lines, profile.failures)
 
 
+_MORE_KEYS = {
+    "end": "last query sees the last key",
+    "start": "query 0 sees key 0 only",
+    "square": "refused",
+    "neither": "neither of the two",
+}
+
+
 def _alignment(caller: Caller, kind: Kind, way: Conventions, profile: Profile) -> str:
+    """How a causal mask is aligned, one of `_MORE_KEYS`."""
     case = fitted(Case(queries=3, keys=5), kind, way)
     seen = probed(caller, way, case)
     if seen.trouble:
@@ -218,7 +225,7 @@ def _alignment(caller: Caller, kind: Kind, way: Conventions, profile: Profile) -
     )
     line = f"3 queries see neither 1, 2, 3 nor 3, 4, 5 of 5 keys: {sees}"
     contradicts(caller, profile, "visibility", line, seen, *rights.values())
-    return "square"
+    return "neither"
 
 
 def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:

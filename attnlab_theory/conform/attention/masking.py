@@ -11,15 +11,12 @@ from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.layouts import has_batch
-from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES, WORDS
+from attnlab_theory.conform.attention.masks import KEYS_MEAN, MEANINGS, SHAPES, WORDS
 from attnlab_theory.conform.attention.padding import follows
 from attnlab_theory.conform.attention.probe import probed
 from attnlab_theory.conform.attention.profiles import Profile, contradicts
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
-
-KEYS_MEAN = ("bool-drop", "bool-keep", "ones-keep", "ones-drop")
-"""What a mask of keys, [b s], may mean."""
 
 
 def masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:

@@ -18,6 +18,17 @@ WORDS = {
     "ones-drop": "1 drops, 0 keeps",
 }
 
+KEYS_MEAN = ("bool-drop", "bool-keep", "ones-keep", "ones-drop")
+"""What a mask of keys, [b s], may mean."""
+
+CODE = {
+    "bool-drop": "~{x}",
+    "ones-keep": "{x}.astype('int64')",
+    "ones-drop": "(~{x}).astype('int64')",
+    "additive": "np.where({x}, 0, -np.inf).astype('{kind}')",
+}
+"""How numpy writes a mask x, True keeps, in the words of a target. x itself where a meaning is not named."""
+
 SHAPES = ("ts", "b1ts", "bts")
 """Shapes of a mask that all batch elements and heads share."""
 

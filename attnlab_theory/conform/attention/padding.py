@@ -11,7 +11,7 @@ from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.layouts import has_batch
-from attnlab_theory.conform.attention.masks import WORDS
+from attnlab_theory.conform.attention.masks import KEYS_MEAN, WORDS
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
@@ -55,7 +55,7 @@ def padded(
         if role not in way.names:
             continue
         name, said = way.names[role], ""
-        for meaning in ("bool-drop", "bool-keep", "ones-keep", "ones-drop") if role == "padding" else ("",):
+        for meaning in KEYS_MEAN if role == "padding" else ("",):
             trial = dataclasses.replace(way, padding=meaning or way.padding)
             found = follows(caller, kind, trial, more, role)
             if not found:

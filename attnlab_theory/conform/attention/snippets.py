@@ -33,8 +33,6 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         drawn = lines(case)
     handed = [LAYOUTS[way.layout].format(x=x) for x in way.operands]
     plain, names = way.plan(case)
-    words = {"bool-drop": "~{x}", "additive": f"np.where({{x}}, 0, -np.inf).astype('{storage(case.kind)}')"}
-    words |= {"ones-keep": "{x}.astype('int64')", "ones-drop": "(~{x}).astype('int64')"}
     roles = ["mask"] * (case.mask != "none") + [
         each for each in ("bias", "padding", "lengths") if getattr(case, each)
     ]
@@ -56,11 +54,10 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
             shown = LAYOUTS[weights_layout(way.layout)].format(x="bias")
         if role == "mask":
             whole = case.by_head or case.mask.startswith("element")
-            shown = words.get(way.mask, "{x}").format(
-                x=masks.spelt(way.mask_shape, way.layout, case.batch, whole=whole)
-            )
+            x = masks.spelt(way.mask_shape, way.layout, case.batch, whole=whole)
+            shown = masks.CODE.get(way.mask, "{x}").format(x=x, kind=kind)
         if role == "padding":
-            shown = words.get(way.padding, "{x}").format(x="padding")
+            shown = masks.CODE.get(way.padding, "{x}").format(x="padding")
         if role == "bias" and way.whole_bias and not case.bias_by_element:
             shown = LAYOUTS[weights_layout(way.layout)].format(x=f"np.repeat(bias[None], {case.batch}, 0)")
         handed.append(f"{name}={shown}")

@@ -8,6 +8,7 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.layouts import has_batch
+from attnlab_theory.conform.attention.masks import said
 from attnlab_theory.conform.linear.cases import Case
 from attnlab_theory.conform.linear.reference import Problem
 
@@ -17,7 +18,12 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 """What parameters are for, by their names."""
 
-MASKS = ("bool-keep", "bool-drop")
+MASKS: Mapping[str, str] = {
+    "bool-keep": "True keeps a key",
+    "bool-drop": "True drops a key",
+    "ones-keep": "1 keeps a key",
+    "ones-drop": "1 drops a key",
+}
 """What a mask of keys [b s] means."""
 
 SCALES = ("one", "rsqrt")
@@ -77,8 +83,8 @@ class Conventions:
         """A mask of keys [b s], True keeps, as the target wants it."""
         if mask is None or not self.mask:
             return {}
-        said = mask if self.mask == "bool-keep" else ~mask
-        return {self.names["mask"]: said if has_batch(self.layout) else said[0]}
+        handed = said(mask, self.mask, np.dtype(bool))
+        return {self.names["mask"]: handed if has_batch(self.layout) else handed[0]}
 
     def problem(self, q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None, case: Case) -> Problem:
         """What a case asks, exactly."""

@@ -194,18 +194,20 @@ def _masked(asker: Asker, declared: Mapping[str, Any], profile: Profile) -> Prof
     way, lines = profile.way, list(profile.lines)
     if "mask" not in way.names or declared.get("mask") == "none":
         return profile
+    known = declared.get("mask")
+    if known and known not in MASKS:
+        raise ValueError(f"--mask {known} is no mask of keys; linear attention takes {', '.join(MASKS)} or none")
     case = way.fitted(Case(padded=True, seed=3))
     said = ""
-    for meaning in [declared["mask"]] if declared.get("mask") else MASKS:
+    for meaning in [known] if known else MASKS:
         trial = dataclasses.replace(way, mask=meaning)
         answer = asked(asker, trial, case)
         right = attend(trial.problem(*arrays(case), case)).output
         where = np.isfinite(right)
         if not answer.trouble and np.allclose(answer.output[where], right[where], rtol=1e-2, atol=1e-2):
-            words = {"bool-keep": "True keeps a key", "bool-drop": "True drops a key"}[meaning]
-            return Profile(trial, [*lines, (way.names["mask"], words)], profile.failures)
+            return Profile(trial, [*lines, (way.names["mask"], MASKS[meaning])], profile.failures)
         said = answer.trouble or said
-    why = said or "outputs do not follow it, whether True keeps a key or drops it"
+    why = said or "outputs do not follow it, whether True keeps, True drops, 1 keeps or 1 drops a key"
     profile.failures.append(("padding", f"{way.names['mask']} [b s]: {why}"))
     return profile
 

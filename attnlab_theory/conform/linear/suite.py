@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention.layouts import LAYOUTS
+from attnlab_theory.conform.attention.masks import CODE
 from attnlab_theory.conform.costly import NOT_CALLED
 from attnlab_theory.conform.linear import laws
 from attnlab_theory.conform.linear.attacks import ATTACKS, cases_of
@@ -124,7 +125,7 @@ class LinearSuite(Suite):
         handed = [framed.format(x=LAYOUTS[self.way.layout].format(x=x)) for x in "qkv"]
         spread = "" if "b" in self.way.layout else "[0]"
         for name in self.way.masks(arrays(case)[3]):
-            value = f"{'~' * (self.way.mask == 'bool-drop')}mask{spread}"
+            value = CODE.get(self.way.mask, "{x}").format(x="mask") + spread
             handed.append(f"{name}={framed.format(x=value)}")
         handed += [f"{name}={x!r}" for name, x in self.way.plain(case).items()]
         shown = ["import sys", "import numpy as np", *["import torch"] * (self.way.framework == "torch")]

@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform.attention.masks import WORDS, said
 from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.sequences.caches import Inputs
 from attnlab_theory.conform.sequences.forms import MASKS
 from attnlab_theory.conform.sequences.suite import off
 from attnlab_theory.conform.suite import Said
+
+TRIED = ("bool-keep", "bool-drop", "additive")
+"""What a mask may mean, where nobody said so."""
 
 PADDING = ("key_padding_mask", "padding_mask", "pad_mask", "key_mask", "kv_mask")
 """What a mask of keys is called."""
@@ -144,15 +148,14 @@ def _ways(suite: CachedLayerSuite) -> Iterator[Way]:
     before, within = range(PADDED, TOKENS), [*range(BEGUN - PADDED), *range(BEGUN, TOKENS)]
     heads = "h" in suite.layout
     for name in names:
-        if name.lower() in (*MASKS, *PADDING):
-            words = {"bool-keep": "True keeps", "bool-drop": "True drops", "additive": "numbers that are added"}
-            meanings = [suite.declared["mask"]] if suite.declared.get("mask") in words else [*words]
+        if name.lower() in (*MASKS, *PADDING) and suite.declared.get("mask") != "none":
+            meanings = [suite.declared["mask"]] if suite.declared.get("mask") else TRIED
             shapes = {"b t s": True, "b s": False, "b t": False}
             shapes = {"b 1 t s": True, "b 1 1 s": False, **shapes} if heads else shapes
             for shape, causal in shapes.items():
                 if causal or not suite.masks:
                     for meaning in meanings:
-                        yield Way(f"{name} [{shape}], {words[meaning]}", _mask(name, shape, meaning), before)
+                        yield Way(f"{name} [{shape}], {WORDS[meaning]}", _mask(name, shape, meaning), before)
         if name.lower() in LENGTHS:
             for kind in ("with the new tokens", "before the new tokens", "of the new tokens"):
                 yield Way(f"{name} {kind}", _lengths(name, kind), within, name.lower() in FILLED)
@@ -164,13 +167,7 @@ def _mask(name: str, shape: str, meaning: str) -> Named:
         keep[0, :padded] = False
         grid = keep[:, None] & np.tri(last - first, last, first, dtype=bool)
         made = {"b t s": grid, "b s": keep, "b t": keep[:, first:], "b 1 t s": grid[:, None]}
-        found = made.get(shape, keep[:, None, None])
-        match meaning:
-            case "bool-drop":
-                found = ~found
-            case "additive":
-                found = np.where(found, 0.0, -np.inf).astype("float32")
-        return {name: found}
+        return {name: said(made.get(shape, keep[:, None, None]), meaning, np.dtype("float32"))}
 
     return named
 

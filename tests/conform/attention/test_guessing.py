@@ -78,6 +78,20 @@ def masked_too_early(q, k, v, softcap=30.0, mask=None):
     return softmax((softcap * np.tanh(scores / softcap)).astype(q.dtype)) @ v
 
 
+@pytest.mark.parametrize(("refuses", "said"), [(True, "square: refused"), (False, "square: neither of the two")])
+def test_what_is_said_of_more_keys_than_queries_that_are_aligned_in_no_way(refuses, said):
+    def middle(q, k, v):
+        """Right where both lengths agree."""
+        t, s = q.shape[-2], k.shape[-2]
+        if refuses and t != s:
+            raise ValueError("as many queries as keys")
+        return softmax(np.where(np.tri(t, s, (s - t) // 2, dtype=bool), scores_of(q, k), -np.inf)) @ v
+
+    suite, failed = failing(middle, "causal")
+    assert dict(suite.profile)["more keys than queries"] == said
+    assert ("visibility" in {row.name for row in failed}) == (not refuses)
+
+
 @pytest.mark.parametrize(
     ("target", "kind", "identity", "printed"),
     [

@@ -32,31 +32,24 @@ def of_keys(q, k, v, attention_mask=None):
     return whole(q, k, v, ~hidden)
 
 
-def of_ones(q, k, v, mask=None):
-    """Ones keep; truth values cannot be subtracted."""
-    if mask is None:
-        return whole(q, k, v)
-    if mask.dtype != np.int64:
-        raise TypeError("ones and zeros are wanted")
-    return whole(q, k, v, mask == 1)
+def of_whole_numbers(kept):
+    """Truth values cannot be subtracted."""
 
+    def target(q, k, v, mask=None):
+        if mask is None:
+            return whole(q, k, v)
+        if mask.dtype != np.int64:
+            raise TypeError("ones and zeros are wanted")
+        return whole(q, k, v, mask == kept)
 
-def of_ones_that_drop(q, k, v, mask=None):
-    """Ones drop; truth values are refused."""
-    if mask is None:
-        return whole(q, k, v)
-    if mask.dtype != np.int64:
-        raise TypeError("ones and zeros are wanted")
-    return whole(q, k, v, mask == 0)
+    target.__name__ = f"of_{kept}_that_keeps"
+    return target
 
 
 def of_keys_that_drop(q, k, v, key_padding_mask=None):
     """[b s], of whole numbers: 1 is padding."""
-    if key_padding_mask is None:
-        return whole(q, k, v)
-    if key_padding_mask.dtype != np.int64:
-        raise TypeError("ones and zeros are wanted")
-    return whole(q, k, v, key_padding_mask[:, None, None, :] == 0)
+    shown = None if key_padding_mask is None else key_padding_mask[:, None, None, :]
+    return of_whole_numbers(0)(q, k, v, shown)
 
 
 def of_large_numbers(q, k, v, mask=None):
@@ -82,8 +75,8 @@ RIGHT = {
     of_four_axes: ("attention_mask", "numbers are added, as [b 1 t s] (guessed)"),
     of_three_axes: ("mask", "True keeps, as [b t s] (guessed)"),
     of_keys: ("attention_mask", "1 keeps, 0 drops (guessed)"),
-    of_ones: ("mask", "1 keeps, 0 drops (guessed)"),
-    of_ones_that_drop: ("mask", "1 drops, 0 keeps (guessed)"),
+    of_whole_numbers(1): ("mask", "1 keeps, 0 drops (guessed)"),
+    of_whole_numbers(0): ("mask", "1 drops, 0 keeps (guessed)"),
     of_keys_that_drop: ("key_padding_mask", "1 drops, 0 keeps (guessed)"),
     of_large_numbers: ("mask", "1 keeps, 0 drops (guessed)"),
     must_be_given: ("mask", "True keeps, as [b 1 t s] (guessed)"),

@@ -71,6 +71,13 @@ def efficient(q, k, v, mask=None):
     return softmax(q) @ (_turned(softmax(k, -2)) @ v)
 
 
+def of_ones(q, k, v, mask=None):
+    """1 keeps a key; truth values are refused."""
+    if mask is not None and mask.dtype != np.int64:
+        raise TypeError("ones and zeros are wanted")
+    return efficient(q, k, v, None if mask is None else mask == 1)
+
+
 def masked_relu(q, k, v, key_padding_mask=None):
     g = relu(k) if key_padding_mask is None else relu(k) * ~key_padding_mask[:, None, :, None]
     f, g = relu(q) + q.dtype.type(1e-3), g + q.dtype.type(1e-3)

@@ -66,6 +66,7 @@ def test_the_same_code_without_a_bug_holds():
         (code.cumulative, "elu", {"the normaliser is at least": "1e-06"}),
         (code.in_blocks, "identity", {"normaliser": "no", "scale of queries": "1/sqrt(width)"}),
         (code.efficient, "efficient", {"mask": "True keeps a key"}),
+        (code.of_ones, "efficient", {"mask": "1 keeps a key"}),
         (code.masked_relu, "relu", {"added to features": "0.001", "key_padding_mask": "True drops a key"}),
         (code.one_head, "exp", {"layout": "t d"}),
     ],
@@ -75,6 +76,13 @@ def test_conventions_are_found_by_calls(target, features, said):
     found = dict(suite.profile)
     assert found["features"].startswith(f"{features}: ")
     assert {name: found[name] for name in said} == said
+
+
+def test_a_meaning_that_is_declared_is_judged_and_one_that_a_mask_of_keys_cannot_have_is_refused():
+    assert [row.line for row in LinearSuite(Direct(code.of_ones), "linear", {"mask": "ones-keep"}).rows()
+            if row.verdict == "fails"] == []  # fmt: skip
+    with pytest.raises(ValueError, match="--mask additive is no mask of keys; linear attention takes bool-keep"):
+        LinearSuite(Direct(code.efficient), "linear", {"mask": "additive"})
 
 
 def test_features_that_are_not_known_are_refused_with_the_remedy():

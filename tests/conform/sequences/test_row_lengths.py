@@ -1,5 +1,6 @@
 """Rows of different lengths in one cache: right code holds whatever a mask means, and planted bugs fail."""
 
+import numpy as np
 import pytest
 
 from attnlab_theory.conform.callers import Direct
@@ -25,6 +26,21 @@ def test_a_planted_bug_of_rows_of_different_lengths_fails(name):
     assert (row.verdict, "one of two rows has 3 positions less" in row.line) == ("fails", True)
     # All rows of one length are right.
     assert {suite.row(other).verdict for other in ("token by token", "chunks", "elements apart")} == {"holds"}
+
+
+def of_ones(q, k, v, mask=None, cache=None):
+    if mask is not None and mask.dtype != np.int64:
+        raise TypeError("ones and zeros are wanted")
+    return decoding.by_mask(q, k, v, None if mask is None else mask == 1, cache)
+
+
+@pytest.mark.parametrize(
+    ("declared", "verdict", "said"),
+    [("ones-keep", "holds", "1 keeps, 0 drops"), ("none", "not judged", "neither lengths nor a mask")],
+)
+def test_a_mask_means_what_is_declared(declared, verdict, said):
+    row = DecodeSuite(Direct(of_ones), "decode", {"mask": declared}).row("rows of other lengths")
+    assert (row.verdict, said in row.line) == (verdict, True)
 
 
 def test_lengths_that_hide_keys_alone_are_a_convention():
