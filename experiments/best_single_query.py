@@ -51,9 +51,10 @@ def draw_figure(findings: Findings):
         xticklabels=[f"{x:g}" for x in xs],
         yticks=range(len(ys)),
         yticklabels=[f"{y:g}" for y in ys],
-        xlabel=r"$x$, weight of $\mu_a$ in the query (the length of key $a$ is random)",
+        xlabel=r"$x$, weight of $\mu_a$ in the query",
         ylabel=r"$y$, weight of $\mu_b$ in the query",
-        title=r"Every query $x\mu_a + y\mu_b$ errs by 0.14 or more, noise $a = 10^{-4}$",
+        title="Every query $x\\mu_a + y\\mu_b$ errs by 0.14 or more\n"
+        r"(noise of variance $10^{-4}$, and a random length of key $a$)",
     )
     figure.colorbar(image, ax=right, label="mean squared error")
     style.legend(figure)

@@ -12,7 +12,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        r"Orthogonal projections err less than independent ones; norms fixed at $\sqrt{d}$ make them biased",
+        "Random features of $e^{x\\cdot y}$ err less with orthogonal projection vectors\n"
+        r"than with independent ones; if all vectors have the norm $\sqrt{d}$, the features are biased",
         columns=2,
         size=(10.4, 4.4),
     )
@@ -25,10 +26,12 @@ def draw_figure(findings: Findings):
     widest = findings.of(NAME, estimator="trigonometric", d=16)[0]
     assert widest.rival is not None
     level = widest.setting["m"] * widest.rival.predicted.low
-    left.axhline(level, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: as independent ones")
+    left.axhline(
+        level, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: as with independent ones (both maps)"
+    )
     left.set(
         xscale="log",
-        xlabel=r"width $d$, with $m = d$ projections, $L = D = \frac{1}{2}$",
+        xlabel=r"width $d$, with $m = d$ projections, $\|x + y\|^2 = \|x - y\|^2 = \frac{1}{2}$",
         ylabel=r"relative mean squared error $\times\ m$",
         ylim=(0, 0.19),
     )
@@ -41,7 +44,7 @@ def draw_figure(findings: Findings):
     chi = findings.of("orthogonal-features-are-unbiased")
     style.draw_predicted(right, chi, "sum_square", series=1, label=r"norms drawn from $\chi_d$")
     style.draw_measured(right, chi, "sum_square", series=1)
-    right.set(xlabel=r"$L = \|x + y\|^2$, at $d = m = 8$", ylabel="mean estimate / true value")
+    right.set(xlabel=r"$\|x + y\|^2$, at $d = m = 8$", ylabel=r"mean estimate of $e^{x\cdot y}$ / true value")
     right.legend(loc="lower left")
     style.legend(figure)
     return figure

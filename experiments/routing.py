@@ -31,7 +31,7 @@ def draw_figure(findings: Findings):
     cells.set_title(f"Each input looks at the next, tolerance {routed[0].setting['tolerance']:g}")
 
     least = findings.of("route-least-norm", n=3)
-    style.draw_predicted(price, least, "correlation", label="least, of all active sets")
+    style.draw_predicted(price, least, "correlation", label="least norm, by an exact search")
     style.draw_measured(price, least, "correlation", label="found by the solver")
     price.set(xlabel="inner product of any two unit inputs", yscale="log")
     price.set_ylabel(r"$\|K^TQ\|_F$ per unit of margin")

@@ -54,7 +54,7 @@ class Conform:
     causal: bool = False
     """Judge a mixer as one that promises to hide the future, even if a trial shows that it does not."""
     features: Literal["elu", "relu", "exp", "identity", "softmax", "efficient"] | None = None
-    """The feature map of linear attention: elu is elu(x) + 1; efficient softmaxes keys over tokens."""
+    """The feature map of linear attention: elu is elu(x) + 1. In efficient, keys get a softmax over tokens."""
     normaliser: Literal["yes", "no"] | None = None
     """Whether linear attention divides by the sum of its weights."""
     kernel: Literal["softmax", "gaussian"] | None = None
@@ -78,7 +78,7 @@ class Conform:
     export: Literal["npz", "onnx"] | None = None
     """Write our test cases and their right answers to the file or folder TARGET, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None
-    """Print an adapter of --as to fill in, nothing else."""
+    """Print an adapter to fill in, for the kind that --as names, and nothing else."""
     peers: bool = False
     """Judge other libraries: all, or those that TARGET names."""
     install: bool = False

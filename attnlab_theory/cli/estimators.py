@@ -31,7 +31,8 @@ class Estimators:
     seed: int = 0
     """The seed of all random numbers."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--figure"])] = None
-    """Draw which feature map is best where, your pairs, and the errors, into this .svg or .png file."""
+    """File for a figure, .svg or .png. It shows where each feature map is best, your pairs of a query and a key,
+    and the errors."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

@@ -208,7 +208,9 @@ def openings(estimates: Estimates) -> Figure:
         bars(ax, each, [x + shift for x in range(len(each))], series=series, label=in_words(arm))
     ax.axhline(real.value, color=style.INK, linewidth=1, label="real sentences")
     named(ax, [called(name) for name in decodings], rotation=35, ha="right")
-    ax.set(ylabel="share of sentences\nthat begin with the text's\ncommonest two tokens", ylim=(0, None))
+    ax.set(
+        ylabel="share of a text's sentences\nthat begin with its commonest\npair of first tokens", ylim=(0, None)
+    )
     below(figure, ncols=2, title=_over(found))
     return figure
 

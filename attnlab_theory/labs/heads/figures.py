@@ -111,8 +111,9 @@ def calibration(estimates: Estimates) -> Figure:
     by_type = np.median([e.value for e in estimates.of("weights explained by the type")])
     without = np.median([e.value for e in estimates.of("weights explained without noise")])
     title = (
-        f"Theory explains {explained:.0%} of the variance of frequent words' weights,\n"
-        f"theory without noise {without:.0%}, a word's mean weight {by_type:.0%}\n(medians over heads)"
+        f"Predictions explain {explained:.0%} of the variance of frequent words' weights.\n"
+        f"If they ignore the noise of keys, they explain {without:.0%};\n"
+        f"if they are each word's mean weight, {by_type:.0%} (medians over heads)"
     )
     figure, (ax,) = style.panels(title, size=(6.2, 5.6))
     top = 1.05 * max(max(e.setting["predicted"], e.value) for e in curve)
