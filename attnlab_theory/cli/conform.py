@@ -78,7 +78,7 @@ class Conform:
     export: Literal["npz", "onnx"] | None = None
     """Write our test cases and their right answers to the file or folder TARGET, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None
-    """Print an adapter to fill in, for the kind that --as names, and nothing else."""
+    """Print an adapter for the kind of --as, to fill in."""
     peers: bool = False
     """Judge other libraries: all, or those that TARGET names."""
     install: bool = False

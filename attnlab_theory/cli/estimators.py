@@ -31,8 +31,7 @@ class Estimators:
     seed: int = 0
     """The seed of all random numbers."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--figure"])] = None
-    """File for a figure, .svg or .png. It shows where each feature map is best, your pairs of a query and a key,
-    and the errors."""
+    """Draw a figure, .svg or .png: where each feature map is best, your queries with your keys, and the errors."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
