@@ -2,11 +2,16 @@
 
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
+
+KILLING, REMOVING = 1.2, 0.6
+"""Seconds to end the processes, and then to remove what they share. Together less than the judge waits."""
 
 
 def holdings() -> tuple[int, int]:
@@ -46,7 +51,7 @@ def end(uid: int | None) -> None:
     if os.getpid() == 1:
         # Nothing survives the end of the first process.
         return
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + KILLING
     while (left := _descendants()) and time.monotonic() < deadline:
         for group in {_group_of(process) for process in left} - {0, os.getpgrp()}:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -54,21 +59,31 @@ def end(uid: int | None) -> None:
         for process in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
-        if uid is not None and not os.fork():
-            os.setresuid(uid, uid, uid)
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(-1, signal.SIGKILL)
-            os._exit(0)
+        if uid is not None:
+            _as_user(uid, _kill_all, deadline)
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         time.sleep(0.002)
     if uid is not None:
-        if not (remover := os.fork()):
+        _as_user(uid, functools.partial(_remove_shared, uid), time.monotonic() + REMOVING)
+
+
+def _as_user(uid: int, do: Callable[[], None], deadline: float) -> None:
+    """Let a child with the rights of this user do something, and wait for it: who shares the user may stop it."""
+    if not (child := os.fork()):
+        try:
             os.setresuid(uid, uid, uid)
-            _remove_shared(uid)
+            do()
+        finally:
             os._exit(0)
-        os.waitpid(remover, 0)
+    while not os.waitpid(child, os.WNOHANG)[0] and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _kill_all() -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(-1, signal.SIGKILL)
 
 
 def _remove_shared(uid: int) -> None:
