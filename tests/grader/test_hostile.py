@@ -33,7 +33,10 @@ WAITING = (
     *("sleeps", "stops itself", "prints without end", "forks without end and says nothing"),
     "lets its children burn the processor",
 )
-QUICKLY = {name: {"wall_limit": 1.0} for name in WAITING}
+# Memory that processes share counts for each of them. Their number has to stop who forks, not their memory.
+MUCH = {"memory": fences.most_processes() * 64 * 2**20}
+OWN_LIMITS = {name: {"wall_limit": 1.0} for name in WAITING} | {"forks without end": MUCH}
+OWN_LIMITS["forks without end and says nothing"] |= MUCH
 
 
 @pytest.fixture
@@ -103,7 +106,7 @@ def status_of(process: int) -> str:
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_gets_an_honest_word_and_leaves_nothing(attack, name):
     reason, body = ATTACKS[name]
-    judgement = check_answer(attack(body), "uw/1.2.1", **(LIMITS | QUICKLY.get(name, {})))
+    judgement = check_answer(attack(body), "uw/1.2.1", **(LIMITS | OWN_LIMITS.get(name, {})))
     assert (judgement.reason, judgement.right) == (reason, False), judgement.said
     assert judgement.exit_code == 1
     assert "won" not in judgement.said
@@ -141,7 +144,7 @@ def test_without_namespaces_another_user_is_fence_enough_for_the_verdict(attack,
     reason, body = ATTACKS[name]
     # Without a control group either, which would end what the supervisor has overlooked.
     means = MEANS - NAMESPACES - {"group"}
-    judgement = check_answer(attack(body), "uw/1.2.1", means=means, **LIMITS)
+    judgement = check_answer(attack(body), "uw/1.2.1", means=means, **(LIMITS | OWN_LIMITS.get(name, {})))
     assert (judgement.reason, judgement.right) == (reason, False), judgement.said
     assert [fence.name for fence in judgement.missing] == ["files", "network"]
 
