@@ -58,7 +58,7 @@ class RunOptions:
     """Options of a run."""
 
     budget: Budget = "quick"
-    """Most random problems to try per claim and choice of its parameters: quick 131,072, full 2,097,152.
+    """The largest number of random problems per claim and choice of its parameters: quick 131,072, full 2,097,152.
     It stops earlier once the claim is decided."""
     seed: int = 0
     """The seed of all random numbers."""

@@ -12,8 +12,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (layers, heard, task) = style.panels(
-        "A global block connects all blocks in two layers, random links in a few;\n"
-        "one layer answers only where the mask lets it look",
+        "A global block connects all blocks in two layers, random links do so in a few;\n"
+        "a query of one layer finds its furthest vector only if the mask lets it see that vector",
         columns=3,
         size=(13.2, 4.2),
     )

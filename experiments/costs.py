@@ -42,8 +42,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (parts, widths, mixers, traffic) = style.panels(
-        "Mixing (attention's scores and weighted sums) overtakes the MLP at $T = 4d$, not at $T = d$;\n"
-        "from about $T = 2m$ on, $m$ random features are cheaper than exact attention",
+        "Mixing (scores and weighted sums) costs more than the MLP from $T = 4d$ on, not from $T = d$.\n"
+        "From about $T = 2m$ on, $m$ random features are cheaper than exact attention",
         2,
         2,
     )

@@ -42,7 +42,7 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="width of the patterns, $d$",
         ylabel="number of random patterns",
-        title="So many patterns weigh as much as the one sought",
+        title="Patterns at which all others together\nweigh as much as the one sought",
         xticks=widths,
     )
     held.legend(loc="upper left")
@@ -52,7 +52,7 @@ def draw_figure(findings: Findings):
     error.set(
         xlabel=r"strength of the query, $\beta$",
         ylabel="error / its bound",
-        title="One of 16 patterns is retrieved better than the bound",
+        title="One of 16 patterns is retrieved with\na smaller error than the bound",
         ylim=(0, 1.2),
     )
     error.legend(loc="center right")

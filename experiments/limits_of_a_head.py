@@ -10,7 +10,9 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (width, slope) = style.panels(
-        "Exact weights of $n$ tokens need width $n - 1$; dot-product attention has no Lipschitz constant", columns=2
+        "Only a head of width $n - 1$ or more can give $n$ tokens any weights that are wanted;\n"
+        "dot-product attention has no Lipschitz constant",
+        columns=2,
     )
     error = findings.of("least-error-of-a-narrow-head")
     style.draw_predicted(width, error, "d")

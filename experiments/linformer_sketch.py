@@ -13,7 +13,7 @@ def draw_figure(findings: Findings):
 
     figure, (product, matrix, tail) = style.panels(
         "A random sketch (Linformer) errs more where attention is sharp. With $r \\leq n$ rows "
-        "it misses the whole matrix by more than its size",
+        "its error of the whole matrix exceeds the norm of the matrix",
         columns=3,
         size=(13.2, 4.2),
     )
@@ -35,7 +35,8 @@ def draw_figure(findings: Findings):
         style.draw_predicted(matrix, findings.of(claim, **same), "r", series=series, label=label)
         style.draw_measured(matrix, findings.of(claim, **same), "r", series=series)
     matrix.axhline(1.0, color="#777777", linewidth=1)
-    matrix.annotate("error of a matrix of zeros", (14, 1.0), xytext=(0, 3), textcoords="offset points", fontsize=9)
+    zeros = {"xytext": (0, 3), "textcoords": "offset points", "ha": "right", "fontsize": 8}
+    matrix.annotate("error of a matrix of zeros", (64, 1.0), **zeros)
     matrix.set(xscale="log", yscale="log", xlabel="rows of the sketch, or rank, $r$")
     matrix.set(ylabel=r"$\|P' - P\|_F^2 \; / \; \|P\|_F^2$")
     matrix.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
@@ -49,11 +50,11 @@ def draw_figure(findings: Findings):
         chosen = spectra.of("spectrum-tail", peak=peak)
         # Singular values below rounding are no numbers.
         shown = Findings(f for f in chosen if f.measured.low > 0)
-        style.draw_predicted(tail, chosen, "rank", series=series, label=rf"scores $|z| \leq {peak:g}$, at most")
+        style.draw_predicted(tail, chosen, "rank", series=series, label=rf"bound for scores $|z| \leq {peak:g}$")
         style.draw_measured(tail, shown, "rank", series=series)
     tail.set(xlabel=f"rank $r$ (keys of width {spectra[0].setting['d']})")
     tail.set(yscale="log", ylabel=r"least $\|P - Q\|_F$ over rank $r$", ylim=(5e-7, 3e3))
-    tail.set_title("Some matrix of rank $r$ errs far less")
+    tail.set_title("The least error at rank $r$ falls fast")
     tail.legend(loc="upper right")
     style.legend(figure)
     return figure

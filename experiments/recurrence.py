@@ -70,7 +70,7 @@ def draw_figure(findings: Findings):
     squares.set(
         ylabel="mean squared gradient", title="Gradients of tanh layers fade or grow,\nattention's stays level"
     )
-    told = "two lines of a kind: ends of the predicted range\nstd: standard deviation"
+    told = "std: standard deviation"
     squares.legend(loc="center right", bbox_to_anchor=(1.0, 0.55), fontsize=8, title=told, title_fontsize=8)
     style.legend(figure)
     return figure

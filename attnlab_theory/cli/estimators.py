@@ -27,11 +27,13 @@ class Estimators:
     scale: float | None = None
     """Inverse temperature of the scores; by default 1/sqrt(width)."""
     error: float = 0.05
-    """Wanted root mean square error of a row of weights, relative to the row's Euclidean norm."""
+    """The last column says how many features give this root mean square error of a row of weights, relative to
+    the row's norm."""
     seed: int = 0
     """The seed of all random numbers."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--figure"])] = None
-    """Draw a figure, .svg or .png: where each feature map is best, your queries with your keys, and the errors."""
+    """Draw a figure, .svg or .png: where each feature map is best, with a point for each
+    of your pairs of query and key, and the errors."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

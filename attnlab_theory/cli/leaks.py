@@ -39,8 +39,8 @@ class Way(NamedTuple):
 class Leaks:
     """Find the outputs of your function that change when future inputs change.
 
-    It also gives the function prefixes of the input alone. They show whether an output depends on the input's whole
-    length. Then it tries lengths of 17, 65 and 130, just above the usual block sizes.
+    It also calls the function with the first part of the input only. This shows whether an output depends on the
+    input's whole length. Then it tries lengths of 17, 65 and 130, just above the usual block sizes.
 
     A class is called without arguments, and the instance is the function. A function that wants a batch gets a
     batch of one. If it returns several arrays, the first one counts. If it returns a dictionary, the array with a

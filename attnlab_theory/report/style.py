@@ -36,6 +36,9 @@ INK = "#444444"
 REFUTED = "#8c8c8c"
 """The colour of every prediction that is known to be wrong."""
 
+RANGE = "_range"
+"""The label of the shade of a predicted range. Legends leave it out for its first character."""
+
 SETTINGS: "dict[RcKeyType, Any]" = {
     "figure.dpi": 100,
     "savefig.dpi": 150,
@@ -100,7 +103,7 @@ def draw_predicted(ax: Axes, findings: Findings, x: str, *, label: str | None = 
             ax.plot(xs, ends, label=label, **style)
             label = None
     if all(map(math.isfinite, lows + highs)):
-        ax.fill_between(xs, lows, highs, color=style["color"], alpha=0.15, linewidth=0)
+        ax.fill_between(xs, lows, highs, color=style["color"], alpha=0.15, linewidth=0, label=RANGE)
 
 
 def draw_measured(ax: Axes, findings: Findings, x: str, *, label: str | None = None, series: int = 0) -> None:
@@ -139,7 +142,9 @@ def legend(figure: Figure) -> None:
     dot = Line2D([], [], color=INK, marker=MARKERS[0], markersize=3.5, markerfacecolor="white", linestyle="none")
     interval = ErrorbarContainer((dot, (), (LineCollection([], colors=INK),)), has_yerr=True)
     handles: list[Any] = [line, interval]
-    figure.legend(handles, ["line: predicted", "interval: measured"], loc="outside lower left", ncols=2)
+    ranges = figure.findobj(lambda artist: artist.get_label() == RANGE)
+    predicted = "line: predicted" + (" (two lines and a shade: a range)" if ranges else "")
+    figure.legend(handles, [predicted, "interval: measured"], loc="outside lower left", ncols=2)
 
 
 def draw_cells(ax: Axes, findings: Findings, row: str, column: str, *, digits: int = 2) -> None:

@@ -40,6 +40,18 @@ def test_the_legend_says_what_a_line_and_an_interval_are():
     figure.draw_without_rendering()
 
 
+@pytest.mark.parametrize(("high", "told"), [(2.0, ""), (3.0, " (two lines and a shade: a range)")])
+def test_the_legend_says_what_two_lines_of_a_kind_are(high, told):
+    figure, (ax,) = style.panels("a title")
+    style.draw_predicted(ax, findings(Interval(2.0, high)), "n", label="a law")
+    style.legend(figure)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "line: predicted" + told,
+        "interval: measured",
+    ]
+    assert [text.get_text() for text in ax.legend().get_texts()] == ["a law"]
+
+
 @pytest.mark.parametrize(
     ("predicted", "lines"),
     [(Interval.point(2.0), 1), (Interval(2.0, 3.0), 2), (Interval.at_most(2.0), 1), (Interval.at_least(2.0), 1)],

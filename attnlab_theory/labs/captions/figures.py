@@ -31,7 +31,7 @@ def perplexities(estimates: Estimates) -> Figure:
     best = min(by_sentence, key=lambda e: e.value)
     title = (
         f"Of these models, {in_words(best.setting['arm'])}\n"
-        f"has the lowest measured perplexity, {best.value:.3g} by the homework's mean"
+        f"has the lowest measured perplexity, {best.value:.3g} (by the mean of sentence means)"
     )
     figure, (ax,) = style.panels(title, size=(max(6.4, 1.1 * len(arms) + 1.5), 4.6))
     for series, (found, label) in enumerate(
@@ -134,8 +134,8 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
     forward = estimates.of("forward", arm=arm)
     best = max(estimates.of("harmonic", arm=arm), key=lambda e: e.value)
     title = (
-        f"With {joined(best.setting['decoding'])} the harmonic mean of both BLEUs of {arm} is highest, "
-        f"{best.value:.3f}"
+        f"With {joined(best.setting['decoding'])} the model {arm} has the highest harmonic mean\n"
+        f"of forward and backward BLEU, {best.value:.3f}"
     )
     figure, (ax,) = style.panels(title, size=(7.4, 5.0))
     kinds: dict[str, list[tuple[float, Estimate, Estimate]]] = {}
@@ -195,9 +195,9 @@ def openings(estimates: Estimates) -> Figure:
     (real,) = estimates.of("commonest opening of real sentences")
     most = max(found, key=lambda e: e.value)
     title = (
-        f"{real.value:.0%} of real sentences begin with their commonest first two tokens;\n"
-        f"of those that {most.setting['arm']} writes with {joined(most.setting['decoding'])},\n"
-        f"{most.value:.0%} begin with theirs, on average over seeds"
+        f"The commonest pair of first tokens begins {real.value:.0%} of the real sentences.\n"
+        f"Of the sentences that the model {most.setting['arm']} writes with {joined(most.setting['decoding'])},\n"
+        f"{most.value:.0%} begin with the pair that is commonest among them (mean over seeds)"
     )
     figure, (ax,) = style.panels(title, size=(7.2, 5.0))
     for series, arm in enumerate(arms):

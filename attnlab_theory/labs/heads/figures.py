@@ -57,7 +57,7 @@ def bluntness(estimates: Estimates) -> Figure:
     near = [e.value for e in estimates.of("largest weight over its bound")]
     title = (
         f"In the median head the largest weight of a row is {np.median(near):.0%}\n"
-        "of the most that the spread of its scores allows"
+        "of the bound that the range of its scores sets"
     )
     figure, (ax,) = style.panels(title, size=(7.0, 4.6))
     for series, layer in enumerate(sorted({e.setting["layer"] for e in top})):
@@ -78,7 +78,7 @@ def bluntness(estimates: Estimates) -> Figure:
         ylabel="largest weight, mean over heads",
         ylim=(0, 1.02),
     )
-    told = f"thin line: the most that is allowed by the spread of scores; {interval(top[0], 'max-t')}"
+    told = f"thin line: the bound that the range of scores sets; {interval(top[0], 'max-t')}"
     below(figure, ncols=4, title=told)
     return figure
 
@@ -88,8 +88,8 @@ def hedging(estimates: Estimates, findings: Findings) -> Figure:
     mean, alike = estimates.of("gamble index of the mean"), estimates.of("gamble index of one head's copies")
     said = shown_of(findings, "the-layer-hedges")
     title = (
-        f"{said.replace('of', 'of the')} layers with enough pairs of nearly equal keys are shown to hedge:\n"
-        "to have at most half of the gamble index that copies of one head have"
+        f"In {said.replace('of', 'of the')} layers with enough pairs of nearly equal keys, the heads' mean\n"
+        "is shown to have at most half of the gamble index of copies of one head"
     )
     figure, (ax,) = style.panels(title, size=(7.4, 4.6))
     for series, (found, label) in enumerate(((mean, "mean of the layer's heads"), (alike, "copies of one head"))):
@@ -154,8 +154,8 @@ def ablations(estimates: Estimates, findings: Findings) -> Figure:
     needed, spared = findings.of("the-head-is-needed"), findings.of("the-model-does-without-the-head")
     (own,) = estimates.of("accuracy")
     title = (
-        f"Of {len(lost)} heads {supported(needed)} are shown to be needed for the accuracy of {own.value:.1%},\n"
-        f"and {supported(spared)} to be spared at a cost of at most {SPARED:.0%}"
+        f"Of {len(lost)} heads, {supported(needed)} are shown to be needed for the accuracy of {own.value:.1%};\n"
+        f"{supported(spared)} are shown to cost at most {SPARED:.0%} of it if left out alone"
     )
     shown = (
         Panel("Is the head needed? (colour: accuracy lost)", lost, needed),
@@ -172,7 +172,7 @@ def pairs(estimates: Estimates, findings: Findings) -> Figure:
     found = findings.of("redundant-heads-stand-in-for-each-other")
     title = (
         f"{supported(found)} of {len(found)} pairs of the least needed heads are shown to stand in\n"
-        "for each other: both are missed more than the sum of each alone"
+        "for each other: the loss of both costs more than the two single losses together"
     )
     figure, (ax,) = style.panels(title, size=(8.4, 4.6))
     bars(ax, beyond, range(len(beyond)), series=0)
@@ -181,7 +181,7 @@ def pairs(estimates: Estimates, findings: Findings) -> Figure:
     ax.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
     ax.set(
         xlabel="the two heads of a pair, each as layer.head",
-        ylabel="log-odds lost without both,\nminus the two losses without one",
+        ylabel="log-odds of the right label lost\nwithout both heads, minus the sum\nof what is lost without each",
     )
     note(figure, f"on the sentences that did not choose the pairs; {interval(beyond[0], 'max-t')}")
     return figure
@@ -213,13 +213,13 @@ def budgets(estimates: Estimates) -> Figure:
     name, budget = least.setting["approximation"], least.setting["budget"]
     title = (
         f"{name} with {budget} {unit(name)} for each query has the lowest error, "
-        f"{least.value:.2g} on average over heads;\nan error of {TOLERATED:.0%} is tolerated"
+        f"{least.value:.0%} on average over heads;\nwanted is {TOLERATED:.0%} at most"
     )
     shown = {
         f"features, {coupling} projections": [name for name in names if name.endswith(f"features, {coupling}")]
         for coupling in COUPLINGS
     }
-    shown["keys, or mixtures of keys (Linformer), of a query"] = [name for name in names if "features" not in name]
+    shown["keys, or pooled keys (Linformer), of a query"] = [name for name in names if "features" not in name]
     shown = {told: chosen for told, chosen in shown.items() if chosen}
     figure, axes = style.panels(title, 1, len(shown), size=(4.2 * len(shown), 4.8))
     for ax, (told, chosen) in zip(axes, shown.items(), strict=True):
@@ -234,7 +234,7 @@ def budgets(estimates: Estimates) -> Figure:
         ax.minorticks_off()
         ax.set(xlabel=told, ylabel="relative error, mean over heads", ylim=(0, 1.02))
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=8)
-    note(figure, f"dashed: what is tolerated; {interval(found[0], 'max-t')}")
+    note(figure, f"dashed: the error that is tolerated; {interval(found[0], 'max-t')}")
     return figure
 
 
@@ -243,9 +243,9 @@ def ranks(estimates: Estimates) -> Figure:
     least = estimates.of("least rank for a tenth, by length")
     drawn = estimates.of("rank of a drawn sketch for a tenth, by length")
     title = (
-        f"On average over layers and lengths, an error of {TOLERATED:.0%} takes rank "
-        f"{np.mean([e.value for e in least]):.0f} at least,\n"
-        f"and a random sketch of {np.mean([e.value for e in drawn]):,.0f} rows"
+        f"Means over layers and lengths: to give a head's outputs with an error of {TOLERATED:.0%}, a sketch\n"
+        f"needs rank {np.mean([e.value for e in least]):.0f} at least; a random one needs "
+        f"{np.mean([e.value for e in drawn]):,.0f} rows"
     )
     figure, axes = style.panels(title, 1, 2, size=(9.0, 4.6))
     for ax, own, told in (

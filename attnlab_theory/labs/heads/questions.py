@@ -69,4 +69,4 @@ LEFT = {Kept.ALL: "the whole model"}
 
 def unit(approximation: str) -> str:
     """What the budget of an approximation counts."""
-    return "features" if "features" in approximation else "mixtures" if "Linformer" in approximation else "keys"
+    return "features" if "features" in approximation else "keys"

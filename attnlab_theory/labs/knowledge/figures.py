@@ -92,7 +92,7 @@ def abstention(estimates: Estimates) -> Figure:
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
     title = (
         f"The {_called(arms[-1])} model names {curve[-1].value:.0%} of all birthplaces right,\n"
-        f"and {half.value:.0%} of the {half.setting['coverage']:.0%} where its confidence is highest"
+        f"and {half.value:.0%} of the {half.setting['coverage']:.0%} in which it is most confident"
     )
     figure, (ax,) = style.panels(title, size=(6.4, 4.4))
     for series, arm in enumerate(arms):
@@ -150,11 +150,11 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
     losses, accuracies = (_by_model(rows, field) for field in ("loss", "accuracy"))
     arms = list(dict.fromkeys(arm for arm, _ in (*losses, *accuracies)))
     ends = {arm: (_end(losses, arm, ".2f"), _end(accuracies, arm, ".0%")) for arm in arms}
-    said = "; ".join(f"{arm} {', '.join(filter(None, each))}" for arm, each in ends.items())
+    said = "; ".join(f"{arm} {' and '.join(filter(None, each))}" for arm, each in ends.items())
     curves = [losses, accuracies] if max(map(len, accuracies.values())) > 1 else [losses]
     seeds = max(sum(of == arm for of, _ in losses) for arm in arms)
-    title = f"Loss and right answers about held-out persons end at {said}"
-    title = f"On average over {seeds} seeds, l{title[1:]}" if seeds > 1 else title
+    of_seeds = f" (means of {seeds} seeds)" if seeds > 1 else ""
+    title = f"Last loss, and right answers about held-out persons{of_seeds}:\n{said}"
     figure, axes = style.panels(title, 1, len(curves))
     for ax, models in zip(axes, curves, strict=True):
         labelled: set[str] = set()

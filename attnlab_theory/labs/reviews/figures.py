@@ -1,6 +1,7 @@
 """Pictures of training and of what was learned. Imports matplotlib: import this module where one is drawn."""
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -131,25 +132,31 @@ def explanations(estimates: Estimates) -> Figure:
 def errors(estimates: Estimates) -> Figure:
     """Accuracy of reviews by length, and of those with and without negation and opposition."""
     lengths, kinds = estimates.of("accuracy by length"), estimates.of("accuracy by kind")
-    worst = min(kinds, key=lambda e: e.value)
-    what = f"{'with' if worst.setting['has'] else 'without'} {worst.setting['kind']}"
-    title = (
-        f"Of reviews with and without negation (not, never) and opposition (but, although),\n"
-        f"those {what} have the lowest measured accuracy, {worst.value:.1%}"
-    )
+    least = [e.setting["least"] for e in lengths]
+    groups = [*(f"{low} to {high - 1}" for low, high in itertools.pairwise(least)), f"{least[-1]} or more"]
+    by_length = _lowest(lengths, [f"of {group} words" for group in groups])
+    by_kind = _lowest(kinds, [f"{'with' if e.setting['has'] else 'without'} {e.setting['kind']}" for e in kinds])
+    title = f"By length, the lowest measured accuracy is {by_length};\nby kind, it is {by_kind}"
     figure, axes = style.panels(title, columns=2, size=(8.4, 4.4))
     bars(axes[0], lengths, range(len(lengths)), series=0)
-    least = [e.setting["least"] for e in lengths]
-    groups = [f"{low} to\n{high - 1}" for low, high in itertools.pairwise(least)]
-    axes[0].set_xticks(range(len(least)), [*groups, f"{least[-1]} or\nmore"], fontsize=8)
+    axes[0].set_xticks(range(len(least)), [re.sub(" (to|or) ", r" \1\n", group) for group in groups], fontsize=8)
     axes[0].set(xlabel="length of a review, in words", ylabel=f"accuracy ({level(kinds[0])} intervals)")
     bars(axes[1], kinds, range(len(kinds)), series=1)
     names = [f"{'with' if e.setting['has'] else 'without'}\n{e.setting['kind']}" for e in kinds]
     axes[1].set_xticks(range(len(kinds)), names, fontsize=8)
-    axes[1].set(xlabel="words in a review", ylabel="accuracy", xlim=(-0.5, len(kinds) - 0.5))
+    told = "negation: not, never, …\nopposition: but, although, …"
+    axes[1].set(xlabel=told, ylabel="accuracy", xlim=(-0.5, len(kinds) - 0.5))
     for ax in axes:
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return figure
+
+
+def _lowest(found: Estimates, names: Sequence[str]) -> str:
+    """The lowest accuracy as it is printed, and the names of all groups that have it."""
+    printed = [f"{e.value:.1%}" for e in found]
+    lowest = f"{min(e.value for e in found):.1%}"
+    groups = " and those ".join(name for name, own in zip(names, printed, strict=True) if own == lowest)
+    return f"{lowest} (reviews {groups})"
 
 
 def confidence(estimates: Estimates) -> Figure:
