@@ -33,7 +33,7 @@ class Estimators:
     """The seed of all random numbers."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--figure"])] = None
     """Draw a figure, .svg or .png: where each feature map is best, with a point for each
-    of your pairs of query and key, and the errors."""
+    query-key pair, and the errors."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

@@ -38,7 +38,7 @@ class Run(RunLab):
     zero-after: masked by zeros in the weights, after the softmax, as in the homework.
     zero-before: masked by zeros in the scores, before the softmax."""
     seeds: int = 10
-    """How many seeds to run. Ten took two minutes on two cores. They are enough to show that two losses
+    """How many seeds to run. Ten took two minutes on two cores. They can show that two losses
     differ by less than the margin."""
     out: Path = Path("lab/mixers")
     """Folder for models, JSON and figures. It is made if it does not exist."""

@@ -67,7 +67,7 @@ ROWS = [
 def test_learning_curves_have_a_line_for_each_seed():
     figure = figures.learning_curves(ROWS)
     assert [len(ax.lines) for ax in figure.axes] == [4, 4]
-    assert title(figure).endswith("end at none 0.01, 75%; rope 0.01, 75%")
+    assert title(figure).endswith(":\nnone 0.01 and 75%; rope 0.01 and 75%")
     assert len(figure.axes[0].lines[0].get_xdata()) == 300
 
 
@@ -75,7 +75,7 @@ def test_an_accuracy_at_the_end_alone_is_told_and_not_drawn():
     only = [row if row["step"] == 300 else {**row, "accuracy": None} for row in ROWS]
     figure = figures.learning_curves(only)
     assert [len(ax.lines) for ax in figure.axes] == [4]
-    assert title(figure).endswith("end at none 0.01, 75%; rope 0.01, 75%")
+    assert title(figure).endswith(":\nnone 0.01 and 75%; rope 0.01 and 75%")
 
 
 def test_a_variant_without_a_curve_is_told_by_what_is_known_of_it():
