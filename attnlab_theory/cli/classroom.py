@@ -25,7 +25,8 @@ SPEAK_EVERY = 30.0
 class Grade:
     """Grade a folder of submissions. Each file and each folder in it is a submission.
 
-    A function is found by the number of its question: q2b, q2c_1. --template prints a file with one name for each.
+    A function is found by the number of its question: q2b, q2c_1. --template prints a file with an empty function
+    for each question.
     A run that was stopped goes on from its journal. The exit code is 0 if every submission has got its marks,
     whatever they are.
     """

@@ -33,7 +33,7 @@ class Conform:
     target: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TARGET]")] = None
     """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION. A class is first called without arguments."""
     kind: Annotated[Kinds | None, tyro.conf.arg(name="as")] = None
-    """What the target promises. Only that is judged."""
+    """What the target promises. Only that is judged. decode: with a cache. onnx: ONNX's test vectors."""
     layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td", "tbd"] | None = None
     """The order of the axes: b batch, h heads, t tokens, d channels."""
     mask: Literal["bool-keep", "bool-drop", "additive", "ones-keep", "ones-drop", "none"] | None = None
@@ -64,11 +64,11 @@ class Conform:
     pairs: Literal["interleaved", "halves"] | None = None
     """Which channels turn together: 2i and 2i + 1, or i and i + half."""
     against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
-    """Another target that promises the same. Both get the same calls."""
+    """A second target for the same inputs. A row fails if the two answers differ."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The number format in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
-    """Seconds that one call may take; at least 30 if it may be compiled."""
+    """Seconds that one call may take. Calls of torch and jax get at least 30: they may compile."""
     cases: int | None = None
     """The most cases to try of each property, for a first look."""
     json: bool = False
@@ -80,7 +80,7 @@ class Conform:
     template: Literal["numpy", "torch", "jax"] | None = None
     """Print an adapter for the kind of --as, to fill in."""
     peers: bool = False
-    """Judge other libraries: all, or those that TARGET names."""
+    """Judge the libraries that attnlab knows, or only TARGET, such as mlx."""
     install: bool = False
     """With --peers: make the environments of the libraries first."""
     environments: Path | None = None

@@ -35,7 +35,7 @@ class Score(WithJson):
     references: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[REFERENCES]")] = None
     """File of real sentences, one a line."""
     among_themselves: Annotated[bool, tyro.conf.arg(name="self")] = False
-    """Compare each hypothesis with the others, instead of REFERENCES. Copies of a sentence count."""
+    """Compare each hypothesis with the others, instead of REFERENCES. Its copies are among the others."""
     unit: ScoreUnit = "words"
     """What a token is.
     words: what stands between spaces.

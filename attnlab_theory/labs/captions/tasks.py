@@ -49,7 +49,7 @@ class Run(RunLab):
     shuffled: another order in every epoch.
     pretrained: trained on another text first.
     heads-1, heads-6, heads-8: so many heads.
-    permuted: features permuted before the cut into heads.
+    permuted: channels divided among the heads at random.
     dropped-heads: whole heads set to zero at random in training."""
     decodings: tuple[DecodingName, ...] = HOMEWORK
     """Ways to choose the next token; t is the temperature."""

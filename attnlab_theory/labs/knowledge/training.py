@@ -78,7 +78,7 @@ class Sizes(ModelSizes):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Changes(RecipeChanges):
     """How the model is trained. By default it takes 30 epochs, batches of 48 and the learning rate 1e-3.
-    A micro-batch has 8 rows on a processor. On another device it has the whole batch, or a quarter if packed.
+    A micro-batch has 8 rows on a CPU. On another device it has the whole batch, or a quarter if packed.
     """
 
     schedule: Literal["2021", "2024", "cosine"] | None = None
@@ -95,7 +95,7 @@ class Changes(RecipeChanges):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainChanges(Changes):
     """How the model is trained. By default it takes 650 epochs, batches of 128 and the learning rate 6e-3.
-    A micro-batch has 4 rows on a processor. On another device it has the whole batch, or a quarter if packed.
+    A micro-batch has 4 rows on a CPU. On another device it has the whole batch, or a quarter if packed.
     """
 
     lr: Annotated[float | None, tyro.conf.arg(aliases=["--pretrain-lr"])] = None
@@ -108,7 +108,7 @@ class PretrainChanges(Changes):
 class FinetuneChanges(Changes):
     """How the model is trained. By default it takes 10 epochs after pretraining, and 75 without it.
     Batches have 256 documents, and the learning rate is 6e-4. These are the homework's numbers.
-    A micro-batch has 8 rows on a processor. On another device it has the whole batch, or a quarter if packed.
+    A micro-batch has 8 rows on a CPU. On another device it has the whole batch, or a quarter if packed.
     """
 
     lr: Annotated[float | None, tyro.conf.arg(aliases=["--finetune-lr"])] = None
@@ -177,8 +177,8 @@ class Finetune:
 class Store:
     """Train on the same question about every person in the text. This is not part of the homework.
 
-    A rule reads the answers off the text; the network only stores them. So this measures how many facts a network
-    recalls that it has learned in the words of the question.
+    A rule reads the answers off the text; the network only stores them. It learns each fact as a
+    question with its answer. So this measures how many such facts a network can store.
     """
 
     variant: VariantName
@@ -195,7 +195,8 @@ class Store:
     """Compute the loss on questions and answers. By default it is computed on the answers only.
     With this option the model recalls fewer facts."""
     hold_back: int = 0
-    """How many questions of --finetune-corpus-path to hold back. At the end the model is asked these."""
+    """For how many questions of the file to ignore the answer. Training uses what the rule reads. At the end the
+    model is asked them."""
     reading_params_path: Path | None = None
     """File of a model to start from. Without it, training starts from a new model."""
     recipe: Changes = dataclasses.field(default_factory=Changes)

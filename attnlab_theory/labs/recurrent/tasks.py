@@ -36,13 +36,13 @@ class Run(RunLab):
     equal: rnn, w-rnn, gpt at equal parameters and tokens.
     growth: RNNs and W-RNNs with hidden sizes from 16 to 128, called rnn-16, w-rnn-16 and so on.
     rates: an RNN that reads characters, at learning rates from 0.01 to 0.0003, called letters-0.01 and so on.
-    tuning: the homework's tuning runs."""
+    tuning: RNNs and W-RNNs with the sizes and learning rates of the homework."""
     epochs: int | None = None
     """Passes over the sentences by the models of `--arms equal`. By default 6."""
     activation: ActivationName = "tanh"
     """Activation of the hidden layers (f1 and f2 in the homework). The tuning runs keep the homework's sigmoid."""
     windows: int | None = None
-    """How many pieces of text each of the homework's tuning runs reads. By default 2000."""
+    """How many pieces of text each model of `--arms tuning` reads. By default 2000."""
     seeds: int = 5
     """How many seeds to run. Five take about two minutes on two cores. Fewer than three decide no claim."""
     out: Path = Path("lab/recurrent")
@@ -107,9 +107,9 @@ class Judge(JudgeLab):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tune:
-    """Repeat the homework's tuning runs on a text, character by character.
+    """Train RNNs and W-RNNs with the sizes and learning rates of the homework on a text, and compare their losses.
 
-    Gradients go through time here. Those of the homework's code do not.
+    They read characters. Gradients go through time here. Those of the homework's code do not.
     """
 
     text: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]

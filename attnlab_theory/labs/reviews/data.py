@@ -20,7 +20,7 @@ class Data:
     train: Path | None = None
     """Reviews to learn."""
     validation: Path | None = None
-    """Reviews by whose accuracy a rate or trial is chosen."""
+    """Reviews for validation: `train` prints the accuracy on them, `run` and `search` choose by it."""
     test: Path | None = None
     """Reviews to test with at the end."""
     least: int = 3

@@ -132,7 +132,7 @@ class Evaluate(WithJson):
 class Predict(WithJson):
     """Label the lines of a file: a label and the probability of label 1 for each line, in their order.
 
-    Labels that the file has are left out, and so are headings and an index.
+    If the file has labels already, the model does not read them. Nor does it read headings or an index.
     """
 
     model: Model

@@ -177,7 +177,7 @@ class Judge(JudgeLab):
     name = "reviews"
 
 
-JUDGE = f"{inspect.getdoc(JudgeLab)} `tested.json` is judged again, too, if the folder has it."
+JUDGE = f"{inspect.getdoc(JudgeLab)} It also judges `tested.json`, if `reviews evaluate --out` wrote it there."
 
 
 @dataclasses.dataclass(frozen=True)
