@@ -33,7 +33,7 @@ class Conform:
     target: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TARGET]")] = None
     """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION. A class is first called without arguments."""
     kind: Annotated[Kinds | None, tyro.conf.arg(name="as")] = None
-    """What the target promises. Only that is judged. decode: with a cache. onnx: ONNX's test vectors."""
+    """What the target promises. Only that is judged."""
     layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td", "tbd"] | None = None
     """The order of the axes: b batch, h heads, t tokens, d channels."""
     mask: Literal["bool-keep", "bool-drop", "additive", "ones-keep", "ones-drop", "none"] | None = None

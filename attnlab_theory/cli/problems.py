@@ -147,8 +147,8 @@ class ConstructRouting:
     inputs: Path
     """A .npy file with one input per row."""
     routes: str
-    """For every input, the number of the one that it attends to, such as 2,0,-. After a dash any is right, and
-    its output is ignored."""
+    """For every input, the number of the one that it attends to, such as 2,0,-. A dash: any will do, and its
+    output is ignored."""
     outputs: Path
     """A .npy file with one wanted output per row."""
     tolerance: float = 1e-3
