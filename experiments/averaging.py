@@ -18,7 +18,7 @@ def draw_figure(findings: Findings):
         style.draw_predicted(left, chosen, "beta", series=series, label=f"{n} keys")
         style.draw_measured(left, chosen, "beta", series=series)
     unscaled = findings.of("mean-of-two-keys-averages-two")
-    style.draw_measured(left, unscaled, "beta", series=4, label="query: the mean of the two wanted keys")
+    style.draw_measured(left, unscaled, "beta", series=4, label=r"plain mean of the two keys ($\beta = 1/2$)")
     for series, size in enumerate(style.series_of(error, "size")):
         chosen = error.of("average-error", n=16, size=size)
         style.draw_predicted(right, chosen, "beta", series=series, label=f"{size} wanted keys")
@@ -27,7 +27,7 @@ def draw_figure(findings: Findings):
         ax.set(
             yscale="log",
             xlabel=r"strength of the query, $\beta$",
-            ylabel="error, as a share of the way\nto the mean of the other values",
+            ylabel="error (0: mean of the wanted\nvalues, 1: mean of the others)",
         )
     left.set_title("Two keys are wanted")
     right.set_title("Some of 16 keys are wanted")

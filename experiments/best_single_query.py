@@ -10,15 +10,16 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "One query that pushes the other keys away errs less than two heads once the noise is small",
+        "The best single query, whose scores for all other keys are negative,\n"
+        "errs less than two heads if the noise is small",
         columns=2,
         size=(10.4, 4.2),
     )
     for series, (name, label) in enumerate(
         (
-            ("best-query-for-the-pair-error", r"best $x\mu_a + y\mu_b$"),
-            ("two-heads-at-their-best", r"two heads $\beta\mu_a$, $\beta\mu_b$, best $\beta$"),
-            ("best-query-error", "best of all single queries"),
+            ("best-query-for-the-pair-error", r"best single query of the form $x\mu_a + y\mu_b$"),
+            ("two-heads-at-their-best", r"two heads, queries $\beta\mu_a$ and $\beta\mu_b$, best $\beta$"),
+            ("best-query-error", "best single query of all"),
         )
     ):
         style.draw_predicted(left, findings.of(name), "variance", series=series, label=label)
@@ -26,8 +27,8 @@ def draw_figure(findings: Findings):
     left.set(
         xscale="log",
         yscale="log",
-        xlabel="variance of the isotropic noise, $a$",
-        ylabel=r"mean squared error, $\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$",
+        xlabel="variance of the isotropic noise of the keys",
+        ylabel="mean squared error of the\naverage of two values",
     )
     left.legend()
     grid = findings.of("no-query-for-the-pair-beats-the-best")
@@ -51,10 +52,10 @@ def draw_figure(findings: Findings):
         xticklabels=[f"{x:g}" for x in xs],
         yticks=range(len(ys)),
         yticklabels=[f"{y:g}" for y in ys],
-        xlabel=r"$x$, weight of $\mu_a$ in the query",
-        ylabel=r"$y$, weight of $\mu_b$ in the query",
+        xlabel=r"$x$, weight of mean key $\mu_a$",
+        ylabel=r"$y$, weight of mean key $\mu_b$",
         title="Every query $x\\mu_a + y\\mu_b$ errs by 0.14 or more\n"
-        r"(noise of variance $10^{-4}$, and a random length of key $a$)",
+        r"(noise of variance $10^{-4}$; the first key has a random length)",
     )
     figure.colorbar(image, ax=right, label="mean squared error")
     style.legend(figure)

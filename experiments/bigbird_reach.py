@@ -13,7 +13,7 @@ def draw_figure(findings: Findings):
 
     figure, (layers, heard, task) = style.panels(
         "A global block connects all blocks in two layers, random links do so in a few;\n"
-        "a query of one layer finds its furthest vector only if the mask lets it see that vector",
+        "in one layer a row finds the vector furthest from its own only if the mask shows it that vector",
         columns=3,
         size=(13.2, 4.2),
     )
@@ -48,7 +48,11 @@ def draw_figure(findings: Findings):
         style.draw_measured(heard, chosen, "layers", series=series)
     rivals = [f.rival.predicted.low * f.setting["blocks"] for f in linked if f.rival is not None]
     heard.plot(
-        linked.values("layers"), rivals, "x", color=style.REFUTED, label="refuted: no block is reached twice"
+        linked.values("layers"),
+        rivals,
+        "x",
+        color=style.REFUTED,
+        label="refuted: as if no block were reached twice",
     )
     heard.set(xlabel="layers", ylabel="blocks that reach a block", ylim=(0, 40))
     heard.set_title("Random links bring in more blocks")
@@ -65,10 +69,10 @@ def draw_figure(findings: Findings):
     task.annotate("dense attention", (0.0, 1.0), xytext=(2, -12), textcoords="offset points", fontsize=9)
     task.set(
         xlabel="random blocks that a row sees, of 16",
-        ylabel="share of rows that are right",
+        ylabel="share of rows that find\ntheir furthest vector",
         ylim=(0, 1.05),
     )
-    task.set_title("One sparse layer often misses the furthest vector")
+    task.set_title("One layer often misses the furthest vector")
     task.legend(loc="lower right")
     style.legend(figure)
     return figure

@@ -60,7 +60,7 @@ def draw_figure(findings: Findings):
         style.draw_predicted(widths, chosen, "d", series=series, label=label)
         style.draw_measured(widths, chosen, "d", series=series)
     submitted = findings.of("mixing-dominates-from-the-width-on", rival=Rival.MLP, cached=False)
-    style.draw_refuted(widths, submitted, "d", label="MLP from $T = d$ on (a homework's answer)")
+    style.draw_refuted(widths, submitted, "d", label="the MLP from $T = d$ on (homework)")
     widths.set_xscale("log", base=2)
     widths.set_yscale("log", base=2)
     widths.set(
@@ -91,7 +91,8 @@ def draw_figure(findings: Findings):
         height=0.55,
     )
     traffic.set(
-        ylabel="bytes moved by matrix products", title="Exact attention soon moves more bytes,\n$d$ = 64, $m$ = 256"
+        ylabel="bytes moved by matrix products",
+        title="Beyond $T = 2m + d$ exact attention moves\nmore bytes, $d$ = 64, $m$ = 256",
     )
     traffic.legend()
     style.legend(figure)

@@ -24,7 +24,7 @@ def draw_figure(findings: Findings):
     style.draw_measured(sharp, keys, "n", series=3)
     grown = findings.of("scores-that-grow-like-ln-n-stay-sharp")
     style.draw_predicted(
-        sharp, grown, "n", series=4, label=r"random keys, strength $1.25\ln n$, $d = 32$ (lower bound)"
+        sharp, grown, "n", series=4, label=r"query of length $1.25\ln n$, random keys, $d = 32$ (lower bound)"
     )
     style.draw_measured(sharp, grown, "n", series=4)
     sharp.set_xscale("log", base=2)
@@ -32,7 +32,8 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="number of keys, $n$",
         ylabel="largest weight",
-        title=r"More keys lower the largest weight, scores in $\pm M$",
+        title=r"Bounded scores lose sharpness as $n$ grows,"
+        "\nscores that grow like $\\ln n$ do not",
     )
     sharp.legend(loc="lower left", fontsize=8)
     chosen = findings.of("a-sink-scales-the-output", n=16)
@@ -40,9 +41,9 @@ def draw_figure(findings: Findings):
     style.draw_measured(sink, chosen, "beta")
     plain = findings.of("low-scores-silence-attention-without-a-sink")
     style.draw_measured(sink, plain, "beta", series=1, label="without a sink")
-    style.draw_refuted(sink, plain, "beta", label="without a sink it nearly vanishes")
+    style.draw_refuted(sink, plain, "beta", label="below 0.1 without a sink, too")
     sink.set(
-        xlabel=r"strength $\beta$ of a query against 16 keys (all values alike)",
+        xlabel=r"length $\beta$ of a query opposite to 16 keys (all values equal)",
         ylabel="length of the output",
         title="Only with a sink does the output vanish",
         ylim=(-0.03, 1.1),

@@ -33,7 +33,8 @@ def draw_figure(findings: Findings):
     won = winners(findings)
     trigonometric, hyperbolic, dense = (sum(best == name for *_, best, _ in won) for name in SHADES)
     title = (
-        f"Trigonometric features have the least variance at {trigonometric} of {len(won)} points (small $D$),\n"
+        rf"Of all random features of $e^{{x\cdot y}}$, trigonometric ones have the least variance at "
+        f"{trigonometric} of {len(won)} points (small $D$),\n"
         f"hyperbolic ones at {hyperbolic} (small $L$), dense exponential ones at {dense} (larger $L$ and $D$)"
     )
     figure, axes = style.panels(title, columns=2, size=(10.4, 4.8))
@@ -56,7 +57,7 @@ def draw_figure(findings: Findings):
         "--",
         color="#333333",
         linewidth=1.2,
-        label="border if generalized replace dense exponential features",
+        label="border with generalized in place of dense exponential",
     )
     axes[0].plot(axis, axis, ":", color="#777777", linewidth=1, label="$D = L$")
     axes[0].set(title=rf"Shade: predicted best; marker: measured best ($d = {claims.WIDTH}$)")

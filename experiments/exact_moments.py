@@ -35,27 +35,28 @@ def draw_figure(findings: Findings):
         )
     wrong = findings.of("noise-of-mean-zero-averages-out")
     where = [f.predicted.centre for f in wrong], [f.measured.centre for f in wrong]
-    axes[1].plot(*where, "x", color=style.REFUTED, label="refuted: noise averages out")
+    axes[1].plot(*where, "x", color=style.REFUTED, label="refuted: as if there were no noise")
     axes[1].axline((0, 0), slope=1, color="#888888", linewidth=1)
     for series, (name, label) in enumerate(
         {
-            "scores-stand-for-keys": "drawn for both heads together",
-            "heads-scores-may-be-drawn-apart": "refuted: drawn for each head alone",
+            "scores-stand-for-keys": "scores sampled for both heads together",
+            "heads-scores-may-be-drawn-apart": "refuted: sampled for each head alone",
         }.items()
     ):
         style.draw_measured(axes[2], findings.of(name, beta=10.0), "threshold", series=series, label=label)
     axes[2].axhline(0, color="#888888", linewidth=1)
     axes[0].set(
-        title="One key has a random length",
+        title="Key $a$ of 16 keys has a random length",
         xscale="log",
         xlabel=r"strength of the query, $\beta$",
         ylabel="moment of the weights",
     )
     axes[1].set(title="Six keys have six covariances", xlabel="predicted moment", ylabel="measured moment")
     axes[2].set(
-        title="Scores of two heads must be drawn together", xlabel=r"threshold $x$ for both heads' weight of key a"
+        title="Scores of two heads must be sampled together",
+        xlabel=r"threshold $x$ for both heads' weight of key a",
     )
-    axes[2].set_ylabel(r"$P_{\mathrm{keys}} - P_{\mathrm{scores}}$(both weights $\leq x$)")
+    axes[2].set_ylabel("chance of both weights $\\leq x$:\nfrom keys minus from scores")
     axes[2].set_ylim(-0.04, 0.19)
     for ax in axes:
         ax.legend()

@@ -20,9 +20,8 @@ def draw_figure(findings: Findings):
         style.draw_predicted(error, curve, "m", series=series, label=f"{estimator} features")
         style.draw_measured(error, curve, "m", series=series)
     style.draw_refuted(error, findings.of("delta-method-at-few-projections"), "m", label="delta method")
-    style.draw_refuted(
-        error, findings.of("error-of-the-ratio-falls-as-one-over-m", estimator="positive"), "m", label="as $1/m^2$"
-    )
+    squared = findings.of("error-of-the-ratio-falls-as-one-over-m", estimator="positive")
+    style.draw_refuted(error, squared, "m", label="error falls as $1/m^2$", series=1)
     error.set(
         title="More projections lower the error",
         ylabel="mean squared error of an output",

@@ -7,8 +7,8 @@ from attnlab_theory.experiment import Experiment, main
 SAID = {
     "mean of all keys": "A wrong answer: the mean of all keys selects $k_2$ alone",
     "mean of the first two": "A wrong answer: the mean of $k_1$ and $k_2$ selects $k_2$ alone",
-    "largest margin": "A right answer averages two: $k_1 \\cdot x = k_2 \\cdot x$ above the rest",
-    "largest margin, four digits": "The same $x$, rounded to four digits, prefers $k_1$ in the end",
+    "largest margin": "A right query direction $x$: $k_1 \\cdot x = k_2 \\cdot x$, all others smaller",
+    "largest margin, four digits": "The same $x$, rounded to four digits, selects $k_1$ in the end",
 }
 
 

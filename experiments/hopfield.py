@@ -36,7 +36,7 @@ def draw_figure(findings: Findings):
         [theory.classical_capacity(d) for d in widths],
         color=style.REFUTED,
         linestyle=(0, (4, 3)),
-        label="refuted: $0.138d$, at least 1 (Hopfield)",
+        label="refuted: $0.138d$, as in classical Hopfield\nnetworks (drawn at 1 if smaller)",
     )
     held.set(
         yscale="log",

@@ -17,7 +17,7 @@ def draw_figure(findings: Findings):
     )
     for series, (ax, a) in enumerate(zip(axes, (0.15, 0.2, 0.24), strict=True)):
         curve = findings.of("error-chance-without-variance", a=a)
-        style.draw_predicted(ax, curve, "m", series=series, label="of these features")
+        style.draw_predicted(ax, curve, "m", series=series, label="features with this $A$")
         style.draw_measured(ax, curve, "m", series=series)
         rivals = [f.rival.predicted.low for f in curve if f.rival is not None]
         label = r"refuted: error falls as $m^{-1/2}$"
@@ -26,7 +26,7 @@ def draw_figure(findings: Findings):
         ax.set_xticks(curve.values("m"), [str(m) for m in curve.values("m")])
         ax.minorticks_off()
         ax.legend(loc="lower left")
-    axes[0].set(ylabel=f"chance of an error over {claims.TOLERANCE:.0%}")
+    axes[0].set(ylabel=f"chance that an estimate of $e^{{x\\cdot y}}$\nerrs by more than {claims.TOLERANCE:.0%}")
     style.legend(figure)
     return figure
 

@@ -21,7 +21,7 @@ def draw_figure(findings: Findings):
 
     figure, axes = style.panels(
         "Plain self-attention only copies its tokens; constructed queries and values send tokens 1 and 2 "
-        r"to $u_b - u_c$ and $u_b$",
+        "to $u_b - u_c$ and $u_b$\n(tokens: $x_1 = u_d + u_b$, $x_2 = u_a$, $x_3 = u_c + u_b$)",
         rows=2,
         columns=3,
         size=(12.6, 7.6),
@@ -37,11 +37,13 @@ def draw_figure(findings: Findings):
     for series, middle in enumerate(("a", "a+d")):
         chosen = findings.of("no-mixture-is-near", middle=middle)
         name = {"a": "$x_2 = u_a$", "a+d": "$x_2 = u_a + u_d$"}[middle]
-        style.draw_predicted(apart, chosen, "beta", series=series, label=f"{name}, lower bound for all mixtures")
+        style.draw_predicted(
+            apart, chosen, "beta", series=series, label=f"{name}, lower bound for any mean of tokens"
+        )
         best = findings.of("best-mixture", middle=middle)
-        style.draw_measured(apart, best, "beta", series=series, label=f"{name}, best query")
+        style.draw_measured(apart, best, "beta", series=series, label=f"{name}, best query, $V = I$")
     built = findings.of("constructed-error", row=2)
-    style.draw_predicted(apart, built, "beta", series=2, label="constructed")
+    style.draw_predicted(apart, built, "beta", series=2, label="constructed $Q$, $V$")
     style.draw_measured(apart, built, "beta", series=2)
     apart.set(xlabel=r"norm of the directions $\beta$", ylabel=r"distance $\|c_2 - u_b\|$")
     apart.set_title("Only the constructed head comes near $u_b$")

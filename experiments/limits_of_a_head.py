@@ -19,15 +19,15 @@ def draw_figure(findings: Findings):
     style.draw_measured(width, error, "d")
     width.set(
         xlabel="width of the head, $d$",
-        ylabel="least distance of the scores\nfrom the wanted $\\log P$",
+        ylabel="least distance of a head's\nlog weights from wanted ones",
         title="A narrower head misses random weights of 16 tokens",
         xticks=[1, 3, 5, 7, 9, 11, 13, 15],
     )
     dot = findings.of("dot-product-attention-is-not-lipschitz")
-    style.draw_predicted(slope, dot, "size", label=r"dot products: $c^2(n - 1)/n + 1/n$")
+    style.draw_predicted(slope, dot, "size", label=r"scores $x_i \cdot x_j$: $c^2(n - 1)/n + 1/n$")
     style.draw_measured(slope, dot, "size")
     distance = findings.of("attention-by-distances-is-lipschitz")
-    style.draw_predicted(slope, distance, "size", series=1, label="distances: sum of slopes")
+    style.draw_predicted(slope, distance, "size", series=1, label=r"scores $-|x_i - x_j|^2$: sum of all slopes")
     style.draw_measured(slope, distance, "size", series=1)
     bound = findings.of("dot-product-attention-has-a-constant")[0].predicted.high
     slope.axhline(
@@ -35,7 +35,7 @@ def draw_figure(findings: Findings):
         color="#777777",
         linewidth=1,
         linestyle="--",
-        label=r"distances: at most $4W_0((n - 1)/e) + 1$",
+        label=r"proved bound with scores $-|x_i - x_j|^2$",
     )
     slope.set_xscale("log", base=2)
     slope.set(

@@ -10,23 +10,27 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        r"With $H$ heads the error falls as $1/H^2$ if one key has a random length, as $1/H$ if all have",
+        "The error of $H$ heads that average $H$ values falls as $1/H^2$ if one key has a random length,\n"
+        "as $1/H$ if all have",
         columns=2,
         size=(9.0, 4.0),
     )
     one = findings.of("many-heads-error")
     every = findings.of("many-heads-error-with-all-keys-stretched")
-    panels = ((one, "one random length", r"about $1/H^2$"), (every, "all lengths random", r"about $1/H$"))
+    panels = (
+        (one, "one key has a random length", r"about $1/H^2$"),
+        (every, "all keys have random lengths", r"about $1/H$"),
+    )
     for ax, (chosen, title, law) in zip(axes, panels, strict=True):
         style.draw_predicted(ax, chosen, "heads", label=law)
         style.draw_measured(ax, chosen, "heads")
         ax.set_xscale("log", base=2)
         ax.set(
-            title=rf"{title} ($n = 16$, $\beta = 30$)",
+            title=rf"{title} (16 keys, $\beta = 30$)",
             yscale="log",
             ylim=(2.5e-4, 0.2),
             xlabel="number of heads, and of keys to average, $H$",
-            ylabel=r"mean squared error $\mathbb{E}\|c - \frac{1}{H}\sum_h v_h\|^2$",
+            ylabel="mean squared error of the\naverage of $H$ values",
             xlim=(1.8, 18),
             xticks=[2, 4, 8, 16],
             xticklabels=["2", "4", "8", "16"],

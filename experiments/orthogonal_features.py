@@ -26,9 +26,7 @@ def draw_figure(findings: Findings):
     widest = findings.of(NAME, estimator="trigonometric", d=16)[0]
     assert widest.rival is not None
     level = widest.setting["m"] * widest.rival.predicted.low
-    left.axhline(
-        level, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: as with independent ones (both maps)"
-    )
+    left.axhline(level, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: error of independent vectors")
     left.set(
         xscale="log",
         xlabel=r"width $d$, with $m = d$ projections, $\|x + y\|^2 = \|x - y\|^2 = \frac{1}{2}$",

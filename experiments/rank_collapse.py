@@ -47,7 +47,7 @@ def draw_figure(findings: Findings):
     skip.legend(loc="lower left")
     cubic = findings.of("a-layer-cubes-what-tokens-differ-by", t=16, trial=0)
     style.draw_predicted(
-        cubes, cubic.of(cubic[0].claim, scores="identity"), "diameter", label="bound of the theorem"
+        cubes, cubic.of(cubic[0].claim, scores="identity"), "diameter", label="proved bound of the error"
     )
     for series, (scores, label) in enumerate((("identity", "$A = V = I$"), ("general", "random $A$ and $V$"))):
         style.draw_measured(cubes, cubic.of(cubic[0].claim, scores=scores), "diameter", series=series, label=label)
@@ -55,8 +55,10 @@ def draw_figure(findings: Findings):
         xscale="log",
         yscale="log",
         xlabel="diameter of 16 tokens, $D$",
-        ylabel="relative error of this formula",
-        title=r"$R A \Sigma_R V^\top$ gives a layer's output for small $R$",
+        ylabel="relative error of $R A \\Sigma_R V^\\top$",
+        title="Close tokens leave a layer as $R A \\Sigma_R V^\\top$\n"
+        "($R$: tokens minus their mean, $\\Sigma_R$: their\n"
+        "weighted covariance; scores $x_i^\\top A x_j$)",
     )
     cubes.set_xticks(ticks := [0.05, 0.1, 0.2], [f"{x:g}" for x in ticks])
     cubes.minorticks_off()

@@ -53,24 +53,24 @@ def draw_figure(findings: Findings):
     attention = findings.of("attention-gradient-at-any-distance")
     linear = findings.of("linear-recurrence-gradient")
     curves = [
-        (linear.of(linear[0].claim, gain=gain), rf"linear layer, spectral radius $\rho = {gain}$")
-        for gain in (1.1, 0.8)
+        (linear.of(linear[0].claim, gain=gain), rf"linear recurrent layer, $\rho = {gain}$") for gain in (1.1, 0.8)
     ]
     draw_against_distance(gradients, curves)
     gradients.set(
         ylabel="norm of the Jacobian",
-        title="Without tanh, gradients grow if $\\rho > 1$\nand shrink if $\\rho < 1$",
+        title="Without tanh, gradients grow if the spectral\nradius $\\rho > 1$ and shrink if $\\rho < 1$",
     )
     squared = findings.of("tanh-recurrence-gradient")
     curves = [
-        (squared.of(squared[0].claim, gain=gain), rf"tanh, gain $g = {gain}$, inputs' std {drive}")
+        (squared.of(squared[0].claim, gain=gain), rf"tanh, gain {gain}, inputs' std {drive}")
         for gain, drive in ((2.0, 0.2), (1.5, 1.0), (0.9, 0.5))
     ]
     draw_against_distance(squares, [*curves, (attention, "attention over 32 tokens")])
     squares.set(
-        ylabel="mean squared gradient", title="Gradients of tanh layers fade or grow,\nattention's stays level"
+        ylabel="mean squared gradient",
+        title="Gradients of recurrent tanh layers fade or grow,\nattention's stays level",
     )
-    told = "std: standard deviation"
+    told = "std: standard deviation; gain: std of the recurrent\nweights times the root of the width"
     squares.legend(loc="center right", bbox_to_anchor=(1.0, 0.55), fontsize=8, title=told, title_fontsize=8)
     style.legend(figure)
     return figure

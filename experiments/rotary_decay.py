@@ -10,8 +10,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (score, largest, cost, waves) = style.panels(
-        "Mean rotary scores depend on distance alone; the largest of an octave of distances falls\n"
-        "from octave to octave, but not at width $d$ = 2",
+        "The mean rotary score depends on the distance alone. The largest mean score among the distances\n"
+        r"$2^j$ to $2^{j+1}$ falls as $j$ grows, but not at width $d$ = 2",
         2,
         2,
     )
@@ -30,7 +30,9 @@ def draw_figure(findings: Findings):
         ax.legend()
     score.set(xscale="log", xlabel=r"distance $\delta$ (tokens)", ylabel=r"mean score of a random unit $q = k$")
     score.set_title("The mean score falls, with bumps, $d$ = 64")
-    largest.set(xlabel=r"octave $j$: distances $2^j \leq \delta < 2^{j+1}$", ylabel="largest mean score in it")
+    largest.set(
+        xlabel=r"$j$, for the distances $2^j \leq \delta < 2^{j+1}$", ylabel="largest mean score at these distances"
+    )
     largest.set_title("The largest score falls, but not at width 2")
     cost.set(
         xscale="log", xlabel=r"distance before it doubles (tokens)", ylabel="score lost when the distance doubles"

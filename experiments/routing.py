@@ -10,7 +10,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (errors, cells, price, cycles) = style.panels(
-        "Keys and queries route independent inputs anywhere, to any tolerance; with $Q = K$ they route no cycle",
+        "Some $Q$ and $K$ let each of $n$ linearly independent inputs look at any one input, to any tolerance;\n"
+        "with $Q = K$ they cannot look at each other in a cycle",
         rows=2,
         columns=2,
         size=(10.4, 8.0),
@@ -28,13 +29,13 @@ def draw_figure(findings: Findings):
     routed = findings.of("routed-weights", n=5)
     style.draw_cells(cells, routed, row="row", column="column", digits=3)
     cells.set(xlabel="looks at input", ylabel="input")
-    cells.set_title(f"Each input looks at the next, tolerance {routed[0].setting['tolerance']:g}")
+    cells.set_title(f"Weights: each input looks at the next,\ntolerance {routed[0].setting['tolerance']:g}")
 
     least = findings.of("route-least-norm", n=3)
     style.draw_predicted(price, least, "correlation", label="least norm, by an exact search")
     style.draw_measured(price, least, "correlation", label="found by the solver")
     price.set(xlabel="inner product of any two unit inputs", yscale="log")
-    price.set_ylabel(r"$\|K^TQ\|_F$ per unit of margin")
+    price.set_ylabel(r"least $\|K^TQ\|_F$ that lets wanted scores" "\nexceed all others by 1")
     price.set_title("Inputs that are more alike need larger matrices")
     price.legend()
 

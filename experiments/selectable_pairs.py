@@ -16,14 +16,14 @@ def draw_figure(findings: Findings):
     curves = [(1, 16.0), *((2, n) for n in style.series_of(share.of("share-of-selectable-sets", size=2), "n"))]
     for series, (size, n) in enumerate(curves):
         chosen = share.of("share-of-selectable-sets", size=size, n=n)
-        label = f"{'one' if size == 1 else 'a pair'} of {n:.0f} random keys"
+        label = f"{'single keys' if size == 1 else 'pairs'} of {n:.0f} random keys"
         style.draw_predicted(ax, chosen, "d", series=series, label=label)
         style.draw_measured(ax, chosen, "d", series=series)
     cyclic = findings.of("every-pair-of-a-cyclic-polytope", n=9)
-    style.draw_measured(ax, cyclic, "d", series=5, label="a pair of the 9 corners of a cyclic polytope")
+    style.draw_measured(ax, cyclic, "d", series=5, label="pairs of 9 keys at the best places (a cyclic polytope)")
     ax.set(
         xlabel="dimension of the keys, $d$",
-        ylabel="share that some query copies or averages",
+        ylabel="share of the keys that some query copies,\nor of the pairs that some query averages",
         ylim=(-0.03, 1.05),
         xticks=style.series_of(share, "d"),
     )

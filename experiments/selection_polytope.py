@@ -55,15 +55,18 @@ def draw_figure(findings: Findings):
     for row, finding in enumerate(pairs):
         face = finding.claim == "faces-can-be-averaged"
         colour = style.COLOURS[0] if face else "#777777"
-        right.plot(finding.measured.centre, row, "s" if face else "o", color=colour, markerfacecolor="white")
+        right.plot(
+            finding.measured.centre, row, "s" if face else "o", color=colour, markerfacecolor="white", ms=5.5
+        )
         predicted = finding.predicted
-        right.plot([predicted.low, predicted.high], [row, row], "|", color=style.COLOURS[1], markersize=9)
+        right.plot([predicted.low, predicted.high], [row, row], "|", color=style.COLOURS[1], ms=14, zorder=1)
     sets = [f.setting["members"] for f in pairs]
     names = ["all" if len(members) == len(claims.KEYS) else "–".join(map(str, members)) for members in sets]
     right.set_yticks(range(len(pairs)), names, fontsize=11.5)
     right.set(
-        xlim=(0, 1.03),
-        xlabel="size of the set × its smallest weight (squares),\nor × the geometric mean of its weights (circles)",
+        xlim=(0, 1.08),
+        xlabel="smallest weight of a set (squares) or geometric mean\n"
+        "of its weights (circles), times the size of the set",
     )
     right.set(ylabel="set of keys")
     right.margins(y=0.02)

@@ -12,7 +12,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "Noise in the keys harms a query little if it is strong enough to select them\n"
+        "A query errs little on noisy keys if it is strong enough to select the wanted ones,\n"
         "but too weak to amplify the noise",
         columns=2,
     )
@@ -27,12 +27,11 @@ def draw_figure(findings: Findings):
         xscale="log",
         yscale="log",
         xlabel=r"strength of the query, $\beta$",
-        ylabel="mean squared error,\n"
-        r"$\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$",
+        ylabel="mean squared error of the\naverage of two values",
     )
     left.legend(title="noise variance", title_fontsize=9)
     proved, forever = findings.of("delta-method"), findings.of("delta-method-at-any-noise")
-    style.draw_predicted(right, proved, "variance", label="proved band")
+    style.draw_predicted(right, proved, "variance", label="proved range")
     style.draw_refuted(right, forever, "variance", label="always within 10 %")
     for chosen in (proved, forever):
         style.draw_measured(right, chosen, "variance")

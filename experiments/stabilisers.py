@@ -17,8 +17,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Subtracting one maximum for each query, or one for all keys, changes no weight of random features;"
-        "\nsubtracting each key's own maximum changes weights, and so does adding a constant eps",
+        "Random-feature attention: subtracting one maximum for each query, or one for all keys, from exponents\n"
+        "changes no weight; subtracting each key's own maximum does, and so does adding eps to the features",
         columns=2,
         size=(13.0, 5.4),
     )
@@ -26,7 +26,7 @@ def draw_figure(findings: Findings):
     subtracted = {
         "largest of each query": "the query's maximum",
         "largest of all keys": "the maximum of all keys",
-        "largest of each query and of all keys": "the maximum of both",
+        "largest of each query and of all keys": "both of these maxima",
         "largest of each key": "each key's own maximum",
     }
     for name in CHANGES:
@@ -54,7 +54,7 @@ def draw_figure(findings: Findings):
         xlabel="largest change of a weight (arrow: no more than rounding)",
         ylim=(len(labels) - 0.5, -0.5),
     )
-    axes[0].set(xlim=(1e-5, 1), title="The weights change by what is subtracted")
+    axes[0].set(xlim=(1e-5, 1), title="Change of weights, by what is subtracted")
     axes[0].legend(loc="upper right")
     cases = []
     for f in (f for name in CAUSAL for f in findings.of(name)):
@@ -76,7 +76,7 @@ def draw_figure(findings: Findings):
         yscale="log", xlim=(-0.5, len(cases) - 0.5), title="With an eps, a maximum over all keys leaks the future"
     )
     axes[1].set_xlabel("the maximum is taken over (arrow: no more than rounding)")
-    axes[1].set_ylabel("largest change of an earlier output")
+    axes[1].set_ylabel("largest change of an earlier output\nwhen later tokens change")
     return figure
 
 

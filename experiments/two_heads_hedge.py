@@ -52,27 +52,27 @@ def draw_figure(findings: Findings):
         (
             ("one-head-error", "one head"),
             ("two-heads-error", "two heads"),
-            ("two-heads-error-when-heard", r"two heads, problems with $k_a \cdot q_1 \geq 0$"),
+            ("two-heads-error-when-heard", "two heads, where key $a$ has a score $\\geq 0$"),
         )
     ):
         style.draw_predicted(axes[2], findings.of(name), "beta", series=series, label=label)
         style.draw_measured(axes[2], findings.of(name), "beta", series=series)
     axes[2].set(xscale="log", yscale="log", xlabel=r"strength of the query, $\beta$")
     axes[2].set(
-        ylabel=r"mean squared error $\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$",
+        ylabel="mean squared distance of the output\nfrom the wanted average",
         title="Two heads' error falls, one head's grows",
     )
     axes[2].legend(loc="lower left")
     for series, (name, label) in enumerate(
         (
             ("head-loses-its-key", r"head 1 gives $v_a$ less than half"),
-            ("stretched-key-points-away", r"$k_a \cdot q_1 < 0$"),
+            ("stretched-key-points-away", "its score for key $a$ is negative"),
         )
     ):
         style.draw_predicted(axes[3], findings.of(name), "beta", series=series, label=label)
         style.draw_measured(axes[3], findings.of(name), "beta", series=series)
     axes[3].set(xscale="log", xlabel=r"strength of the query, $\beta$", ylabel="probability", ylim=(0, 0.5))
-    axes[3].set(title="Head 1 still loses its key in 8 % of problems")
+    axes[3].set(title="In 8 % of problems head 1 does not find key $a$")
     axes[3].legend()
     style.legend(figure)
     return figure

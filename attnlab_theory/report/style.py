@@ -36,6 +36,11 @@ INK = "#444444"
 REFUTED = "#8c8c8c"
 """The colour of every prediction that is known to be wrong."""
 
+REFUTED_DASHES = ((0, (4, 3)), (0, (1, 2)))
+
+SEEN = 0.02
+"""The width of a range that is seen, as a share of the largest number in it."""
+
 RANGE = "_range"
 """The label of the shade of a predicted range. Legends leave it out for its first character."""
 
@@ -103,7 +108,12 @@ def draw_predicted(ax: Axes, findings: Findings, x: str, *, label: str | None = 
             ax.plot(xs, ends, label=label, **style)
             label = None
     if all(map(math.isfinite, lows + highs)):
-        ax.fill_between(xs, lows, highs, color=style["color"], alpha=0.15, linewidth=0, label=RANGE)
+        # Ends that the eye takes for one line need no word in the legend.
+        is_seen = any(
+            high - low > SEEN * max(map(abs, lows + highs)) for low, high in zip(lows, highs, strict=True)
+        )
+        told = RANGE if is_seen else None
+        ax.fill_between(xs, lows, highs, color=style["color"], alpha=0.15, linewidth=0, label=told)
 
 
 def draw_measured(ax: Axes, findings: Findings, x: str, *, label: str | None = None, series: int = 0) -> None:
@@ -122,14 +132,19 @@ def draw_measured(ax: Axes, findings: Findings, x: str, *, label: str | None = N
     )
 
 
-def draw_refuted(ax: Axes, findings: Findings, x: str, *, label: str) -> None:
-    """What a foil predicted: grey, dashed and labelled "refuted: ...". What was measured is drawn elsewhere."""
+def draw_refuted(ax: Axes, findings: Findings, x: str, *, label: str, series: int = 0) -> None:
+    """What a foil predicted: grey, dashed and labelled "refuted: ...". What was measured is drawn elsewhere.
+
+    A second foil of the same panel, of series 1, has other dashes.
+    """
     order = sorted(findings, key=lambda f: f.setting[x])
     lows, highs = [f.predicted.low for f in order], [f.predicted.high for f in order]
     told: str | None = f"refuted: {label}"
     for ends in [lows] if lows == highs else [lows, highs]:
         if all(map(math.isfinite, ends)):
-            ax.plot([f.setting[x] for f in order], ends, color=REFUTED, linestyle=(0, (4, 3)), label=told)
+            ax.plot(
+                [f.setting[x] for f in order], ends, color=REFUTED, linestyle=REFUTED_DASHES[series], label=told
+            )
             told = None
 
 

@@ -40,7 +40,7 @@ def test_the_legend_says_what_a_line_and_an_interval_are():
     figure.draw_without_rendering()
 
 
-@pytest.mark.parametrize(("high", "told"), [(2.0, ""), (3.0, " (two lines and a shade: a range)")])
+@pytest.mark.parametrize(("high", "told"), [(2.0, ""), (2.01, ""), (3.0, " (two lines and a shade: a range)")])
 def test_the_legend_says_what_two_lines_of_a_kind_are(high, told):
     figure, (ax,) = style.panels("a title")
     style.draw_predicted(ax, findings(Interval(2.0, high)), "n", label="a law")
