@@ -18,7 +18,9 @@ def draw_figure(findings: Findings):
         style.draw_predicted(left, chosen, "beta", series=series, label=f"{n} keys")
         style.draw_measured(left, chosen, "beta", series=series)
     unscaled = findings.of("mean-of-two-keys-averages-two")
-    style.draw_measured(left, unscaled, "beta", series=4, label=r"plain mean of the two keys ($\beta = 1/2$)")
+    style.draw_measured(
+        left, unscaled, "beta", series=4, label="query = mean of the two keys\n(64, 16, 4 keys from the top)"
+    )
     for series, size in enumerate(style.series_of(error, "size")):
         chosen = error.of("average-error", n=16, size=size)
         style.draw_predicted(right, chosen, "beta", series=series, label=f"{size} wanted keys")

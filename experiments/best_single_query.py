@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "The best single query, whose scores for all other keys are negative,\n"
+        "To average the values of two keys, the best single query, which scores all other keys negatively,\n"
         "errs less than two heads if the noise is small",
         columns=2,
         size=(10.4, 4.2),

@@ -24,7 +24,7 @@ def draw_figure(findings: Findings):
     style.draw_measured(sharp, keys, "n", series=3)
     grown = findings.of("scores-that-grow-like-ln-n-stay-sharp")
     style.draw_predicted(
-        sharp, grown, "n", series=4, label=r"query of length $1.25\ln n$, random keys, $d = 32$ (lower bound)"
+        sharp, grown, "n", series=4, label=r"query of length $1.25\ln n$, random keys, $d = 32$ (at least)"
     )
     style.draw_measured(sharp, grown, "n", series=4)
     sharp.set_xscale("log", base=2)
@@ -32,6 +32,7 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="number of keys, $n$",
         ylabel="largest weight",
+        ylim=(1e-4, 1.5),
         title=r"Bounded scores lose sharpness as $n$ grows,"
         "\nscores that grow like $\\ln n$ do not",
     )

@@ -33,7 +33,7 @@ def draw_figure(findings: Findings):
     won = winners(findings)
     trigonometric, hyperbolic, dense = (sum(best == name for *_, best, _ in won) for name in SHADES)
     title = (
-        rf"Of all random features of $e^{{x\cdot y}}$, trigonometric ones have the least variance at "
+        rf"Of five kinds of random features for $e^{{x\cdot y}}$, trigonometric ones have the least variance at "
         f"{trigonometric} of {len(won)} points (small $D$),\n"
         f"hyperbolic ones at {hyperbolic} (small $L$), dense exponential ones at {dense} (larger $L$ and $D$)"
     )

@@ -56,7 +56,7 @@ def draw_figure(findings: Findings):
         title="Scores of two heads must be sampled together",
         xlabel=r"threshold $x$ for both heads' weight of key a",
     )
-    axes[2].set_ylabel("chance of both weights $\\leq x$:\nfrom keys minus from scores")
+    axes[2].set_ylabel("$P$(both weights $\\leq x$): with sampled\nkeys, minus with sampled scores")
     axes[2].set_ylim(-0.04, 0.19)
     for ax in axes:
         ax.legend()

@@ -29,8 +29,6 @@ def draw_figure(findings: Findings):
         against_m = chosen.of("feature-error", sum_square=0.5)
         style.draw_predicted(left, against_m, "m", series=series, label=label)
         style.draw_measured(left, against_m, "m", series=series)
-        if estimator == "trigonometric":
-            continue
         against_length = [f for f in chosen if f.setting["m"] == variance.SWEPT]
         if estimator in ("positive", "hyperbolic"):
             against_length += tilted.of("feature-error-by-tilted-draws", estimator=estimator)
@@ -52,7 +50,7 @@ def draw_figure(findings: Findings):
         xlabel="$L = \\|x + y\\|^2$ (for $L > 1$, positive and hyperbolic\n"
         "features are measured by importance sampling)",
         ylabel="relative mean squared error times $m$",
-        title="Trigonometric features do not depend on $L$ (not drawn)",
+        title="$D = 2L$, $d = 8$",
     )
     lengths = (0.25, 0.5, 1, 2, 4, 8)
     right.set_xticks(lengths, [f"{length:g}" for length in lengths])

@@ -5,10 +5,10 @@ from attnlab_theory.claims.selecting import four_keys as claims
 from attnlab_theory.experiment import Experiment, main
 
 SAID = {
-    "mean of all keys": "A wrong answer: the mean of all keys selects $k_2$ alone",
-    "mean of the first two": "A wrong answer: the mean of $k_1$ and $k_2$ selects $k_2$ alone",
-    "largest margin": "A right query direction $x$: $k_1 \\cdot x = k_2 \\cdot x$, all others smaller",
-    "largest margin, four digits": "The same $x$, rounded to four digits, selects $k_1$ in the end",
+    "mean of all keys": "Query along the mean of all keys: selects $k_2$ alone (wrong)",
+    "mean of the first two": "Query along the mean of $k_1$ and $k_2$: selects $k_2$ alone (wrong)",
+    "largest margin": "Query along $x$ with $k_1 \\cdot x = k_2 \\cdot x$, others less: right",
+    "largest margin, four digits": "Query along $x$ rounded to four digits: selects $k_1$ in the end",
 }
 
 

@@ -42,17 +42,17 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="width of the patterns, $d$",
         ylabel="number of random patterns",
-        title="Patterns at which all others together\nweigh as much as the one sought",
+        title="Number of patterns at which all others\ntogether weigh as much as the one sought",
         xticks=widths,
     )
     held.legend(loc="upper left")
     share = findings.of("retrieval-error-below-the-copy-bound")
-    style.draw_predicted(error, share, "strength", label="at most (bound)")
+    style.draw_predicted(error, share, "strength", label="proved bound")
     style.draw_measured(error, share, "strength")
     error.set(
         xlabel=r"strength of the query, $\beta$",
-        ylabel="error / its bound",
-        title="One of 16 patterns is retrieved with\na smaller error than the bound",
+        ylabel="retrieval error / proved bound",
+        title="The retrieval error of one of 16 patterns\nis smaller than its proved bound",
         ylim=(0, 1.2),
     )
     error.legend(loc="center right")

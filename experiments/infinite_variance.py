@@ -10,8 +10,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Random features of infinite variance are unbiased,\n"
-        "but at $A = 0.24$ (the parameter of the features) more projections hardly help",
+        "Generalized exponential features have infinite variance if their parameter $A$ is 1/8 or more.\n"
+        "They are unbiased, but at $A = 0.24$ more projections hardly help",
         columns=3,
         size=(11.0, 4.4),
     )

@@ -36,7 +36,7 @@ def draw_figure(findings: Findings):
     apart = axes[2]
     for series, middle in enumerate(("a", "a+d")):
         chosen = findings.of("no-mixture-is-near", middle=middle)
-        name = {"a": "$x_2 = u_a$", "a+d": "$x_2 = u_a + u_d$"}[middle]
+        name = {"a": "$x_2 = u_a$", "a+d": "variant $x_2 = u_a + u_d$"}[middle]
         style.draw_predicted(
             apart, chosen, "beta", series=series, label=f"{name}, lower bound for any mean of tokens"
         )
@@ -70,7 +70,7 @@ def draw_figure(findings: Findings):
         (("plain-attention-copies-itself", "a"), ("sum-token-copies-itself", "a+d"))
     ):
         chosen = findings.of(claim, middle=name)
-        label = {"a": "$x_2 = u_a$", "a+d": "$x_2 = u_a + u_d$"}[name]
+        label = {"a": "$x_2 = u_a$", "a+d": "variant $x_2 = u_a + u_d$"}[name]
         style.draw_predicted(leaks, chosen, "beta", series=series, label=label)
         style.draw_measured(leaks, chosen, "beta", series=series)
     leaks.set(

@@ -27,7 +27,9 @@ def draw_figure(findings: Findings):
     style.draw_predicted(slope, dot, "size", label=r"scores $x_i \cdot x_j$: $c^2(n - 1)/n + 1/n$")
     style.draw_measured(slope, dot, "size")
     distance = findings.of("attention-by-distances-is-lipschitz")
-    style.draw_predicted(slope, distance, "size", series=1, label=r"scores $-|x_i - x_j|^2$: sum of all slopes")
+    style.draw_predicted(
+        slope, distance, "size", series=1, label=r"scores $-|x_i - x_j|^2$: sum over $j$ of the slopes in $x_j$"
+    )
     style.draw_measured(slope, distance, "size", series=1)
     bound = findings.of("dot-product-attention-has-a-constant")[0].predicted.high
     slope.axhline(
@@ -44,7 +46,7 @@ def draw_figure(findings: Findings):
         ylabel="slope of self-attention",
         title="Dot products have no largest slope, $n = 9$ tokens",
     )
-    slope.legend(loc="upper left")
+    slope.legend(loc="upper left", fontsize=8)
     style.legend(figure)
     return figure
 

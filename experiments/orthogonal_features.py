@@ -26,7 +26,9 @@ def draw_figure(findings: Findings):
     widest = findings.of(NAME, estimator="trigonometric", d=16)[0]
     assert widest.rival is not None
     level = widest.setting["m"] * widest.rival.predicted.low
-    left.axhline(level, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: error of independent vectors")
+    left.axhline(
+        level, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: no less than with independent vectors"
+    )
     left.set(
         xscale="log",
         xlabel=r"width $d$, with $m = d$ projections, $\|x + y\|^2 = \|x - y\|^2 = \frac{1}{2}$",
@@ -37,10 +39,12 @@ def draw_figure(findings: Findings):
     left.minorticks_off()
     left.legend(loc="upper right")
     fixed = findings.of("sqrt-norms-are-biased")
-    style.draw_predicted(right, fixed, "sum_square", label=r"norms $\sqrt{d}$")
+    style.draw_predicted(right, fixed, "sum_square", label=r"positive, orthogonal, norms $\sqrt{d}$")
     style.draw_measured(right, fixed, "sum_square")
     chi = findings.of("orthogonal-features-are-unbiased")
-    style.draw_predicted(right, chi, "sum_square", series=1, label=r"norms drawn from $\chi_d$")
+    style.draw_predicted(
+        right, chi, "sum_square", series=1, label=r"positive, orthogonal, norms drawn from $\chi_d$"
+    )
     style.draw_measured(right, chi, "sum_square", series=1)
     right.set(xlabel=r"$\|x + y\|^2$, at $d = m = 8$", ylabel=r"mean estimate of $e^{x\cdot y}$ / true value")
     right.legend(loc="lower left")

@@ -56,13 +56,13 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="diameter of 16 tokens, $D$",
         ylabel="relative error of $R A \\Sigma_R V^\\top$",
-        title="Close tokens leave a layer as $R A \\Sigma_R V^\\top$\n"
-        "($R$: tokens minus their mean, $\\Sigma_R$: their\n"
-        "weighted covariance; scores $x_i^\\top A x_j$)",
+        title="Close tokens: outputs minus that of their mean are\n"
+        "about $R A \\Sigma_R V^\\top$ ($R$: tokens minus their mean,\n"
+        "$\\Sigma_R$: their covariance under attention weights)",
     )
     cubes.set_xticks(ticks := [0.05, 0.1, 0.2], [f"{x:g}" for x in ticks])
     cubes.minorticks_off()
-    cubes.legend(loc="upper left")
+    cubes.legend(loc="lower right")
     style.legend(figure)
     return figure
 

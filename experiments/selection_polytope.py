@@ -65,8 +65,7 @@ def draw_figure(findings: Findings):
     right.set_yticks(range(len(pairs)), names, fontsize=11.5)
     right.set(
         xlim=(0, 1.08),
-        xlabel="smallest weight of a set (squares) or geometric mean\n"
-        "of its weights (circles), times the size of the set",
+        xlabel="set size × smallest weight (squares),\nset size × geometric mean of weights (circles)",
     )
     right.set(ylabel="set of keys")
     right.margins(y=0.02)

@@ -26,13 +26,13 @@ def draw_figure(findings: Findings):
     subtracted = {
         "largest of each query": "the query's maximum",
         "largest of all keys": "the maximum of all keys",
-        "largest of each query and of all keys": "both of these maxima",
+        "largest of each query and of all keys": "both the query's maximum\nand that of all keys",
         "largest of each key": "each key's own maximum",
     }
     for name in CHANGES:
         for f in findings.of(name):
             setting = f.setting
-            eps = f",\nand eps = {setting['eps']:g} is added" if setting["eps"] else ""
+            eps = f";\neps = {setting['eps']:g} is added" if setting["eps"] else ""
             label = subtracted[setting["subtracted"]] + eps
             if label not in labels:
                 labels.append(label)
