@@ -1,14 +1,17 @@
 """Pictures of heads. Imports matplotlib: import this module where one is drawn."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from attnlab_theory.claims import Findings
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.heads.claims import JUDGED_FEATURES, JUDGED_KEYS, SPARED, TOLERATED
+from attnlab_theory.labs.heads import habits as habits_of
+from attnlab_theory.labs.heads.claims import EXPLAINED, JUDGED_FEATURES, JUDGED_KEYS, SPARED, TOLERATED
 from attnlab_theory.labs.heads.families import SHARE
-from attnlab_theory.labs.heads.grids import Panel, panels, refuted, shape_of, shown_of, supported
+from attnlab_theory.labs.heads.grids import Panel, panels, shape_of, supported, tallied
 from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.labs.heads.losses import COUPLINGS, LENGTHS
 from attnlab_theory.labs.heads.questions import HABITS, LEFT, PREMISES, unit
@@ -23,19 +26,19 @@ KNOWN = 0.1
 def premises(estimates: Estimates, findings: Findings) -> Figure:
     """Where the homework's premises hold."""
     known = Estimates(e for e in estimates if e.interval != SHARE)
-    matters = shown_of(findings, "the-noisy-length-matters")
-    normal = findings.of("scores-are-normal")
+    matters, normal = findings.of("the-noisy-length-matters"), findings.of("scores-are-normal")
     title = (
-        f"A noisy key length is shown to explain a tenth of the scores' variance in {matters} heads;\n"
-        f"scores are shown to be normal in {supported(normal)}, and not to be in {refuted(normal)};\n"
-        "all other heads are undecided"
+        f"Noise in the norm of keys explains at least {EXPLAINED:.0%} of the variance of a word's scores:\n"
+        f"{tallied(matters, 'head')}.\n"
+        f"A word's scores are nearly normally distributed: {tallied(normal, 'head')}"
     )
     shown = [
         Panel(told, known.of(quantity), findings.of(claim) if claim else Findings())
         for quantity, claim, told in PREMISES
         if len([e for e in known if e.quantity == quantity]) >= KNOWN * len(normal)
     ]
-    return panels(title, 2, shape_of(estimates.of("share of keys")), shown)
+    told = "a word's scores: of one query, with the keys of this word in many sentences"
+    return panels(title, 2, shape_of(estimates.of("share of keys")), shown, told=told)
 
 
 def habits(estimates: Estimates) -> Figure:
@@ -43,7 +46,10 @@ def habits(estimates: Estimates) -> Figure:
     shown = [quantity for quantity in QUANTITIES if quantity != "effective keys" and _has(estimates, quantity)]
     uses = [e.value for e in estimates.of("share of keys")]
     used = f"between {min(uses):.0%} and {max(uses):.0%} of the keys"
-    title = f"Heads use {used} that they see\n(by the entropy of the weights)"
+    title = (
+        f"Heads use {used} that they see\n"
+        "(the exponential of the entropy of a query's attention weights, divided by the number of keys)"
+    )
     shape, grids = (
         shape_of(estimates.of("share of keys")),
         [Panel(HABITS[each], estimates.of(each)) for each in shown],
@@ -56,10 +62,10 @@ def bluntness(estimates: Estimates) -> Figure:
     top, bound = estimates.of("largest weight"), estimates.of("bound on the largest weight")
     near = [e.value for e in estimates.of("largest weight over its bound")]
     title = (
-        f"In the median head the largest weight of a row is {np.median(near):.0%}\n"
+        f"In the median head the largest attention weight of a query is {np.median(near):.0%}\n"
         "of the bound that the range of its scores sets"
     )
-    figure, (ax,) = style.panels(title, size=(7.0, 4.6))
+    figure, (ax,) = style.panels(title, size=(7.4, 5.0))
     for series, layer in enumerate(sorted({e.setting["layer"] for e in top})):
         own = Estimates(e for e in top if e.setting["layer"] == layer)
         xs = [e.setting["keys_from"] * (1 + 0.02 * series) for e in own]
@@ -69,70 +75,88 @@ def bluntness(estimates: Estimates) -> Figure:
             [e.setting["keys_from"] for e in allowed],
             [e.value for e in allowed],
             color=style.COLOURS[series % 7],
+            linestyle=style.DASHES[series % 7],
             linewidth=0.8,
             alpha=0.6,
         )
     ax.set_xscale("log", base=2)
+    held = sorted({e.setting["keys_from"] for e in [*top, *bound]})
+    ax.set_xticks(held, [from_to(length, habits_of.LENGTHS) for length in held])
+    ax.minorticks_off()
     ax.set(
-        xlabel="keys that a query sees, from this number to the next",
-        ylabel="largest weight, mean over heads",
+        xlabel="number n of keys that a query sees",
+        ylabel="largest attention weight of a query,\nmean over queries and heads",
         ylim=(0, 1.02),
     )
-    told = f"thin line: the bound that the range of scores sets; {interval(top[0], 'max-t')}"
-    below(figure, ncols=4, title=told)
+    told = "thin line: mean of the bound 1 / (1 + (n − 1) exp(−r)), r: largest score minus smallest one"
+    below(figure, ncols=6, title=f"{told}\n{interval(top[0], 'max-t')}")
     return figure
 
 
 def hedging(estimates: Estimates, findings: Findings) -> Figure:
     """The gamble of a layer's mean, beside what copies of its heads would gamble."""
     mean, alike = estimates.of("gamble index of the mean"), estimates.of("gamble index of one head's copies")
-    said = shown_of(findings, "the-layer-hedges")
     title = (
-        f"In {said.replace('of', 'of the')} layers with enough pairs of nearly equal keys, the heads' mean\n"
-        "is shown to have at most half of the gamble index of copies of one head"
+        "Averaging the heads of a layer at least halves the gamble index of one head alone:\n"
+        f"{tallied(findings.of('the-layer-hedges'), 'layer')}"
     )
-    figure, (ax,) = style.panels(title, size=(7.4, 4.6))
-    for series, (found, label) in enumerate(((mean, "mean of the layer's heads"), (alike, "copies of one head"))):
+    figure, (ax,) = style.panels(title, size=(7.6, 4.8))
+    for series, (found, label) in enumerate(
+        ((mean, "average of the layer's heads"), (alike, "one head alone, mean over the layer's heads"))
+    ):
         bars(ax, found, [e.setting["layer"] + 0.12 * series - 0.06 for e in found], series=series, label=label)
     for half in alike:
         ends = [half.setting["layer"] - 0.2, half.setting["layer"] + 0.2]
-        label = "margin: half of the copies' index" if half is alike[0] else None
+        label = "half of one head alone" if half is alike[0] else None
         ax.plot(ends, [half.value / 2] * 2, color=style.INK, linestyle="--", linewidth=1, label=label)
     ax.set_xticks([e.setting["layer"] for e in mean])
-    ax.set(xlabel="layer", ylabel="gamble index (0: equal keys share\nthe weight, 1: one gets it all)")
+    ax.set(
+        xlabel="layer (without those that have too few pairs of nearly equal keys)",
+        ylabel="gamble index (0: two nearly equal keys\nalways share alike, 1: always one gets all)",
+    )
     below(figure, ncols=3, title=interval(mean[0], "max-t"))
     return figure
 
 
 def calibration(estimates: Estimates) -> Figure:
-    """Weights of frequent words as theory predicts them, and as they are."""
+    """Weights of frequent words as theory predicts them, and as they are, layer by layer."""
     curve = estimates.of("mean weight by prediction")
     explained = np.median([e.value for e in estimates.of("weights explained by theory")])
     by_type = np.median([e.value for e in estimates.of("weights explained by the type")])
     without = np.median([e.value for e in estimates.of("weights explained without noise")])
     title = (
-        f"Predictions explain {explained:.0%} of the variance of frequent words' weights.\n"
-        f"If they ignore the noise of keys, they explain {without:.0%};\n"
-        f"if they are each word's mean weight, {by_type:.0%} (medians over heads)"
+        f"Predicted attention weights on frequent words explain {explained:.0%} of the variance of actual ones.\n"
+        f"Predicted without the spread of a word's keys they explain {without:.0%};\n"
+        f"the mean weight of a word alone explains {by_type:.0%} (medians over heads)"
     )
-    figure, (ax,) = style.panels(title, size=(6.2, 5.6))
-    top = 1.05 * max(max(e.setting["predicted"], e.value) for e in curve)
-    ax.plot([0, top], [0, top], color=style.INK, linewidth=1, label="line: predicted")
-    for series, layer in enumerate(sorted({e.setting["layer"] for e in curve})):
+    layers = sorted({e.setting["layer"] for e in curve})
+    columns = min(len(layers), 3)
+    rows = -(-len(layers) // columns)
+    size = (max(8.6, 3.2 * columns), 2.7 * rows + 1.4)
+    figure, axes = style.panels(title, rows, columns, size=size)
+    for ax in axes[len(layers) :]:
+        ax.set_axis_off()
+    # Each layer has axes of its own: its small weights would lie on each other beside another's large ones.
+    for ax, layer in zip(axes, layers, strict=False):
         own = Estimates(e for e in curve if e.setting["layer"] == layer)
-        bars(ax, own, [e.setting["predicted"] for e in own], series=series, label=f"layer {layer}", line=True)
-    ax.set(xlabel="predicted weight, mean of each tenth of the keys", ylabel="actual weight, mean of the same keys")
-    below(figure, ncols=4, title=interval(curve[0], "max-t"))
+        top = 1.05 * max(max(e.setting["predicted"], e.value) for e in own)
+        first = ax is axes[0]
+        ax.plot([0, top], [0, top], color=style.INK, linewidth=1, label="actual = predicted" if first else None)
+        label = "mean of a tenth of the keys, sorted by predicted weight" if first else None
+        bars(ax, own, [e.setting["predicted"] for e in own], series=0, label=label)
+        ax.set(title=f"layer {layer}", xlabel="predicted attention weight", ylabel="actual attention weight")
+    below(figure, ncols=2, title=interval(curve[0], "max-t"))
     return figure
 
 
 def collapse(estimates: Estimates) -> Figure:
     """One line for each way to take layers apart."""
     by_depth = estimates.of("distance to rank one")
-    left = {e.setting["kept"]: e.value for e in estimates.of("share of the distance left")}
+    deepest = max(e.setting["depth"] for e in by_depth)
+    left = {e.setting["kept"]: e.value for e in by_depth if e.setting["depth"] == deepest}
     title = (
-        f"After all layers, attention alone leaves {left[Kept.ATTENTION]:.2g} of the tokens' distance\n"
-        f"from their mean, and the whole model {left[Kept.ALL]:.2g}"
+        f"After all layers the tokens' distance from their mean is {left[Kept.ATTENTION]:.2g} of their norm\n"
+        f"with attention alone, and {left[Kept.ALL]:.2g} of it with the whole model"
     )
     figure, (ax,) = style.panels(title, size=(7.4, 4.6))
     for series, kept in enumerate(Kept):
@@ -142,7 +166,7 @@ def collapse(estimates: Estimates) -> Figure:
         bars(ax, own, xs, series=series, label=LEFT.get(kept, str(kept)), line=True)
     ax.set_yscale("log")
     ax.set_xticks(sorted({e.setting["depth"] for e in by_depth}))
-    ax.set(xlabel="layers passed", ylabel="distance of the tokens from their mean,\nas a share of their size")
+    ax.set(xlabel="layers passed", ylabel="distance of the tokens from their mean,\nas a share of their norm")
     told = f"what is kept of the layers; {interval(by_depth[0], 'max-t')}"
     below(figure, ncols=4, title=told)
     return figure
@@ -153,17 +177,22 @@ def ablations(estimates: Estimates, findings: Findings) -> Figure:
     lost, moved = estimates.of("accuracy lost"), estimates.of("log-odds moved")
     needed, spared = findings.of("the-head-is-needed"), findings.of("the-model-does-without-the-head")
     (own,) = estimates.of("accuracy")
+    points = f"{100 * SPARED:g} percentage point{'s' * (SPARED != 0.01)}"
     title = (
-        f"Of {len(lost)} heads, {supported(needed)} are shown to be needed for the accuracy of {own.value:.1%};\n"
-        f"{supported(spared)} are shown to cost at most {SPARED:.0%} of it if left out alone"
+        f"The accuracy of {own.value:.1%} is lower without the head: {tallied(needed, 'head')}.\n"
+        f"Without the head it falls by at most {points}: {tallied(spared, 'head')}"
     )
     shown = (
-        Panel("Is the head needed? (colour: accuracy lost)", lost, needed),
-        Panel(f"Does it cost {SPARED:.0%} at most to leave it out?\n(colour: accuracy lost)", lost, spared),
-        Panel("How far log-odds move without the head,\nmean over sentences (not judged)", moved),
-        Panel("p-value that accuracy is the same without it\n(McNemar's test)", estimates.of("mcnemar p")),
+        Panel("Is the accuracy lower without the head?\n(colour: accuracy lost)", lost, needed),
+        Panel(f"Does it fall by at most {points}?\n(colour: accuracy lost)", lost, spared),
+        Panel("How far the log-odds of the labels move without\nthe head, mean over sentences (no verdict)", moved),
+        Panel(
+            "p-value of the hypothesis that the accuracy is the\nsame without the head (McNemar, each head alone)",
+            estimates.of("mcnemar p"),
+        ),
     )
-    return panels(title, 2, shape_of(moved), shown)
+    told = "without the head: its output is replaced by its mean"
+    return panels(title, 2, shape_of(moved), shown, told=told)
 
 
 def pairs(estimates: Estimates, findings: Findings) -> Figure:
@@ -171,8 +200,8 @@ def pairs(estimates: Estimates, findings: Findings) -> Figure:
     beyond = estimates.of("log-odds lost beyond the sum")
     found = findings.of("redundant-heads-stand-in-for-each-other")
     title = (
-        f"{supported(found)} of {len(found)} pairs of the least needed heads are shown to stand in\n"
-        "for each other: the loss of both costs more than the two single losses together"
+        "Leaving out both heads of a pair costs more log-odds than leaving out each, added up\n"
+        f"(one head stands in for the other): {tallied(found, 'pair')}"
     )
     figure, (ax,) = style.panels(title, size=(8.4, 4.6))
     bars(ax, beyond, range(len(beyond)), series=0)
@@ -183,7 +212,8 @@ def pairs(estimates: Estimates, findings: Findings) -> Figure:
         xlabel="the two heads of a pair, each as layer.head",
         ylabel="log-odds of the right label lost\nwithout both heads, minus the sum\nof what is lost without each",
     )
-    note(figure, f"on the sentences that did not choose the pairs; {interval(beyond[0], 'max-t')}")
+    told = "the heads that are missed least, on sentences that were not used to choose them"
+    note(figure, f"{told}; {interval(beyond[0], 'max-t')}")
     return figure
 
 
@@ -202,7 +232,8 @@ def survival(estimates: Estimates, findings: Findings) -> Figure:
         for name, budget in shown
         for own in [{"approximation": name, "budget": budget}]
     ]
-    return panels(title, 3, shape_of(least), [*grids, Panel(f"least rank for an error of {TOLERATED:.0%}", least)])
+    rank = f"least rank of a matrix within {TOLERATED:.0%} of the outputs"
+    return panels(title, 3, shape_of(least), [*grids, Panel(rank, least)])
 
 
 def budgets(estimates: Estimates) -> Figure:
@@ -232,7 +263,7 @@ def budgets(estimates: Estimates) -> Figure:
         tried = sorted({e.setting["budget"] for e in found if e.setting["approximation"] in chosen})
         ax.set_xticks(tried, [f"{budget:,}" for budget in tried], fontsize=8)
         ax.minorticks_off()
-        ax.set(xlabel=told, ylabel="relative error, mean over heads", ylim=(0, 1.02))
+        ax.set(xlabel=told, ylabel="relative error of a head's output,\nmean over heads", ylim=(0, 1.02))
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=8)
     note(figure, f"dashed: the error that is tolerated; {interval(found[0], 'max-t')}")
     return figure
@@ -243,13 +274,14 @@ def ranks(estimates: Estimates) -> Figure:
     least = estimates.of("least rank for a tenth, by length")
     drawn = estimates.of("rank of a drawn sketch for a tenth, by length")
     title = (
-        f"Means over layers and lengths: to give a head's outputs with an error of {TOLERATED:.0%}, a sketch\n"
-        f"needs rank {np.mean([e.value for e in least]):.0f} at least; a random one needs "
-        f"{np.mean([e.value for e in drawn]):,.0f} rows"
+        f"To come within {TOLERATED:.0%} of a head's outputs, a low-rank matrix needs rank "
+        f"{np.mean([e.value for e in least]):.0f} at least; a random sketch\n"
+        "(attention weights and values projected by a random matrix) needs "
+        f"{np.mean([e.value for e in drawn]):,.0f} rows (means of all points)"
     )
     figure, axes = style.panels(title, 1, 2, size=(9.0, 4.6))
     for ax, own, told in (
-        (axes[0], least, "least rank of any sketch"),
+        (axes[0], least, f"least rank of any matrix within {TOLERATED:.0%}"),
         (axes[1], drawn, "rows of a random sketch, predicted"),
     ):
         for series, layer in enumerate(sorted({e.setting["layer"] for e in own})):
@@ -257,8 +289,8 @@ def ranks(estimates: Estimates) -> Figure:
             xs = [LENGTHS.index(e.setting["tokens_from"]) + 0.06 * (series - 2.5) for e in chosen]
             bars(ax, chosen, xs, series=series, label=f"layer {layer}" if ax is axes[0] else None)
         held = [LENGTHS.index(length) for length in sorted({e.setting["tokens_from"] for e in own})]
-        ax.set_xticks(held, [f"from {LENGTHS[at]}" for at in held])
-        ax.set(xlabel="tokens of the sentence", ylabel=told)
+        ax.set_xticks(held, [from_to(LENGTHS[at], LENGTHS) for at in held])
+        ax.set(xlabel="number of tokens of the sentence", ylabel=told)
     axes[1].set_yscale("log")
     below(figure, ncols=6, title=interval(least[0], "max-t"))
     return figure
@@ -292,6 +324,12 @@ def replaced(estimates: Estimates) -> Figure:
         f"dashed, shaded: the model as it is; interval: measured ({level(own)} for all together, Bonferroni)",
     )
     return figure
+
+
+def from_to(start: int, starts: Sequence[int]) -> str:
+    """The range of whole numbers that begins at one of these starts, in words."""
+    later = [each for each in starts if each > start]
+    return f"{start} to {min(later) - 1}" if later else f"{start} or more"
 
 
 def _has(estimates: Estimates, quantity: str) -> bool:

@@ -13,7 +13,7 @@ from attnlab_theory.labs.plots import note
 from attnlab_theory.report import style
 
 MARKS = {Verdict.SUPPORTED: "+", Verdict.REFUTED: "−", Verdict.INCONCLUSIVE: "?"}
-VERDICTS = "+ shown: yes, − shown: no, ? undecided"
+VERDICTS = "+ shown: yes, − shown: no, ? undecided (tested for all heads of a panel together)"
 BEYOND = "a number: beyond the scale"
 UNKNOWN = "hatched: not known"
 """The meaning of what stands in the cells."""
@@ -72,9 +72,8 @@ def grid(
         mark = MARKS[verdicts[at]] if at in verdicts else ""
         said = f"{value:.2g}\n{mark}".strip() if beyond[layer - 1, head - 1] else mark
         colour = "white" if value < (low + high) / 2 else "black"
-        ax.text(
-            head - 1, layer - 1, said, ha="center", va="center", color=colour, fontsize=7 if "\n" in said else 8
-        )
+        size = 10 if said == mark else 8
+        ax.text(head - 1, layer - 1, said, ha="center", va="center", color=colour, fontsize=size)
     ax.set_xticks(range(shape[1]), [str(h + 1) for h in range(shape[1])])
     ax.set_yticks(range(shape[0]), [str(layer + 1) for layer in range(shape[0])])
     ax.set(xlabel="head", ylabel="layer")
@@ -84,14 +83,15 @@ def grid(
     return {told for told, is_there in seen.items() if is_there}
 
 
-def panels(title: str, columns: int, shape: Shape, shown: Sequence[Panel]) -> Figure:
-    """A figure of several grids, row by row. A line below them says what the marks in the cells mean.
+def panels(title: str, columns: int, shape: Shape, shown: Sequence[Panel], *, told: str = "") -> Figure:
+    """A figure of several grids, row by row. Lines below them say what the marks in the cells mean.
 
     Args:
         title: of the figure.
         columns: how many stand in a row.
         shape: of each grid.
         shown: what stands in them.
+        told: what else is said below them.
     """
     rows = -(-len(shown) // columns)
     figure, axes = style.panels(title, rows, columns, size=size_of(shape, rows, columns))
@@ -101,7 +101,8 @@ def panels(title: str, columns: int, shape: Shape, shown: Sequence[Panel]) -> Fi
     for ax, panel in zip(axes, shown, strict=False):
         seen |= grid(ax, panel.found, shape, verdicts_of(panel.verdicts), top=panel.top)
         ax.set_title(panel.title)
-    note(figure, "; ".join(told for told in (VERDICTS, BEYOND, UNKNOWN) if told in seen), fontsize=9)
+    marks = "; ".join(mark for mark in (VERDICTS, BEYOND, UNKNOWN) if mark in seen)
+    note(figure, "\n".join(filter(None, (marks, told))), fontsize=9)
     return figure
 
 
@@ -125,7 +126,7 @@ def shape_of(found: Estimates) -> Shape:
 def size_of(shape: Shape, rows: int, columns: int) -> tuple[float, float]:
     """The size in inches of a figure with this many grids."""
     layers, heads = shape
-    return columns * max(3.6, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8
+    return columns * max(4.4, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8
 
 
 def supported(found: Findings) -> int:
@@ -133,12 +134,8 @@ def supported(found: Findings) -> int:
     return sum(f.verdict == Verdict.SUPPORTED for f in found)
 
 
-def refuted(found: Findings) -> int:
-    """How many are refuted."""
-    return sum(f.verdict == Verdict.REFUTED for f in found)
-
-
-def shown_of(findings: Findings, claim: str) -> str:
-    """How many findings of a claim are supported, and how many there are."""
-    found = findings.of(claim)
-    return f"{supported(found)} of {len(found)}"
+def tallied(found: Findings, what: str) -> str:
+    """In how many of them a claim is shown to be true, in how many to be false, and in how many neither."""
+    true, false = supported(found), sum(f.verdict == Verdict.REFUTED for f in found)
+    named = f"{true} {what}{'s' * (true != 1)}"
+    return f"shown true in {named}, false in {false}, undecided in {len(found) - true - false}"

@@ -1,59 +1,65 @@
 """The titles of the grids of figures: what is shown of every head, as data."""
 
-from attnlab_theory.labs.heads.claims import EXPLAINED, NORMAL
+from attnlab_theory.labs.heads.claims import EXPLAINED, NORMAL, TOGETHER
 from attnlab_theory.labs.heads.traces import Kept
 
 PREMISES = (
     (
         "slope of the variance",
         None,
-        "How much does variance rise with the squared\nmean score? (colour: slope; not judged)",
+        "How much does the variance of a word's scores rise\nwith their squared mean? (slope; no verdict)",
     ),
     (
         "variance explained by the stretch",
         "the-noisy-length-matters",
-        f"Does a noisy key length explain {EXPLAINED:.0%} of\nthe variance? (colour: what it explains)",
+        f"Does noise in the norm of keys explain {EXPLAINED:.0%} of the\n"
+        "variance of scores? (colour: share explained)",
     ),
     (
         "variance along own mean beyond that along others'",
         None,
-        "How much more do keys of one word vary along\nits mean key than along others'? (not judged)",
+        "How much more do a word's keys vary along their mean\n"
+        "than along other words' means? (relative; no verdict)",
     ),
     (
         "variance explained along own mean",
         None,
-        "What share of the variance of a word's keys lies\nalong its mean key? (not judged)",
+        "How much of the variance of a word's scores comes from\n"
+        "its keys' component along their mean? (share; no verdict)",
     ),
     (
         "distance from normal",
         "scores-are-normal",
-        f"Are scores at most {NORMAL:g} from normal?\n(colour: distance)",
+        f"Are a word's scores normal, up to {NORMAL:g}? (colour:\nlargest difference of distribution functions)",
     ),
     (
         "gamble index",
         None,
-        "How often does all weight go to one of two equal\nkeys? (1: always, 0: shared; not judged)",
+        "Does one of two nearly equal keys get all the weight?\n"
+        "(gamble index, 1: always, 0: they share alike; no verdict)",
     ),
     (
         "weights explained by theory",
         "theory-beats-the-mean-weight",
-        "Does theory predict weights better than\ntheir mean? (colour: share explained)",
+        "Do normally distributed keys predict attention weights\n"
+        "better than a word's mean weight does? (colour: R²)",
     ),
     (
         "explained by theory less without noise",
         "noise-adds-to-the-prediction",
-        "Does noise in the keys improve the prediction?\n(colour: share explained in addition)",
+        "Does the spread of a word's keys help to predict\nattention weights? (colour: gain of R²)",
     ),
     (
         "scores that move together",
         "keys-move-alone",
-        "Are keys of a sentence independent?\n(colour: covariance of their scores)",
+        f"Do keys of one sentence vary independently, up to {TOGETHER:g}?\n"
+        "(colour: covariance of two standardised scores)",
     ),
 )
 """Grids: what is shown, the claim whose verdicts stand in the cells, and the title, a question."""
 
 HABITS = {
-    "share of keys": "share of the keys that a head uses",
+    "share of keys": "exp(entropy of the weights) / number of keys",
     "weight on first": "weight on the first token",
     "weight on separators": "weight on separators",
     "weight on self": "weight on the token itself",

@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
 from attnlab_theory.labs.knowledge.lookup import Map
-from attnlab_theory.labs.plots import as_written, bars, below, in_percent, interval, named
+from attnlab_theory.labs.plots import as_written, bars, below, in_percent, interval, level, named, note
 from attnlab_theory.language.text.characters import MASK
 from attnlab_theory.report import style
 
@@ -21,11 +21,11 @@ MEANT = {"vanilla": "learned positions", "rope": "rotary positions"}
 """The meaning of the arms' names."""
 
 GROUPS = {
-    "held-out": "\n(held-out: persons in the pretraining text whose birthplace finetuning does not teach)",
-    "finetuned": "\n(finetuned: persons whose birthplace finetuning teaches)",
-    "never-seen": "\n(never-seen: persons in no text that the model has read)",
+    "held-out": "persons in the pretraining text who are not in the finetuning data",
+    "finetuned": "persons whose birthplace finetuning teaches",
+    "never-seen": "persons in no text that the model has read",
 }
-"""The meaning of the groups' names, as the end of a label."""
+"""The meaning of the groups' names."""
 
 
 def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
@@ -56,8 +56,9 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
         shown = Estimates([each if seeds > 1 else points[0]])
         bars(ax, shown, place, series=1, label=None if x else interval(means[0], kind))
     named(ax, [f"{in_words(e.setting['variant'])}\n{e.value:.1%}" for e in means])
-    ax.set(ylabel=f"right answers, {group} persons", ylim=(-0.02, 1.02))
-    ax.set_xlabel(f"model, and its accuracy{GROUPS.get(group, '')}")
+    ax.set(ylabel=f"birthplaces named right, {group} persons", ylim=(-0.02, 1.02))
+    meant = f"\n({group}: {GROUPS[group]})" if group in GROUPS else ""
+    ax.set_xlabel(f"model, and its accuracy{meant}")
     ax.set_xlim(-0.5, len(means) - 0.5)
     below(figure, ncols=2)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -71,14 +72,16 @@ def reliability(estimates: Estimates) -> Figure:
     off = float(np.average([b.setting["confidence"] - b.value for b in found], weights=[b.draws for b in found]))
     word = "too confident" if off > 0 else "not confident enough"
     figure, (ax,) = style.panels(
-        f"The {_called(arms[-1])} model is {word},\nby {100 * abs(off):.0f} percentage points on average",
-        size=(5.8, 4.8),
+        f"{_model(arms[-1])} is {word} in naming birthplaces,\n"
+        f"by {100 * abs(off):.0f} percentage points on average",
+        size=(6.0, 5.0),
     )
     ax.plot([0, 1], [0, 1], color="#777777", linewidth=1, label="confidence is accuracy")
     for series, arm in enumerate(arms):
         found = estimates.of("accuracy at confidence", variant=arm)
         bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=in_words(arm), line=True)
-    ax.set(xlabel="confidence: probability of the whole answer", ylabel=f"right answers, {_groups(found)}")
+    ax.set(xlabel="confidence: probability of the whole answer", ylabel="birthplaces named right")
+    _explain(figure, found)
     ax.set_ylim(-0.02, 1.02)
     parts = f"a point: 1/{len(found)} of the answers"
     ax.legend(loc="upper left", title=f"{parts}\n{interval(found[0])}", title_fontsize=8, fontsize=8)
@@ -91,10 +94,10 @@ def abstention(estimates: Estimates) -> Figure:
     curve = estimates.of("accuracy of the surest", variant=arms[-1])
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
     title = (
-        f"The {_called(arms[-1])} model names {curve[-1].value:.0%} of all birthplaces right,\n"
+        f"{_model(arms[-1])} names {curve[-1].value:.0%} of all birthplaces right,\n"
         f"and {half.value:.0%} of the {half.setting['coverage']:.0%} in which it is most confident"
     )
-    figure, (ax,) = style.panels(title, size=(6.4, 4.4))
+    figure, (ax,) = style.panels(title, size=(6.4, 4.7))
     for series, arm in enumerate(arms):
         curve = estimates.of("accuracy of the surest", variant=arm)
         xs = [e.setting["coverage"] for e in curve]
@@ -102,9 +105,10 @@ def abstention(estimates: Estimates) -> Figure:
         ax.plot(xs, [e.value for e in curve], color=colour, linestyle=dash, label=in_words(arm))
         ends = [e.interval.low for e in curve], [e.interval.high for e in curve]
         ax.fill_between(xs, *ends, color=colour, alpha=0.15, linewidth=0)
-    ax.set(xlabel="coverage: share of questions answered", ylabel=f"right among those answered,\n{_groups(curve)}")
-    ax.set(xlim=(0, 1), ylim=(-0.02, 1.02))
-    ax.legend(loc="best", title=interval(curve[0]).replace("interval", "shade"), title_fontsize=8, fontsize=8)
+    ax.set(xlabel="coverage: share of questions answered, the most confident answers first")
+    ax.set(ylabel="birthplaces named right,\nof those answered", xlim=(0, 1), ylim=(-0.02, 1.02))
+    ax.legend(loc="best", title=f"shade: {level(curve[0])} confidence interval", title_fontsize=8, fontsize=8)
+    _explain(figure, curve)
     return in_percent(figure, ax)
 
 
@@ -113,9 +117,9 @@ def confidences(estimates: Estimates) -> Figure:
     arms = _arms(estimates.of("share at confidence"))
     areas = {e.setting["variant"]: e for e in estimates if e.quantity == "auroc"}
     known = [f"{areas[v].value:.2f}" + (f" ({_called(v)})" if len(arms) > 1 else "") for v in arms if v in areas]
-    said = "A right answer has more confidence than a wrong one\nwith probability "
-    title = said + ", ".join(known) if known else "Right and wrong answers have these confidences"
-    figure, axes = style.panels(title, 1, len(arms), size=(max(5.4, 3.4 * len(arms) + 0.6), 3.6))
+    said = "A right birthplace is named with more confidence than a wrong one\nwith probability "
+    title = said + ", ".join(known) if known else "Right and wrong birthplaces are named with these confidences"
+    figure, axes = style.panels(title, 1, len(arms), size=(max(6.0, 3.4 * len(arms) + 0.6), 4.0))
     for ax, arm in zip(axes, arms, strict=True):
         for right, series, hatch in ((False, 1, "////"), (True, 0, "")):
             bins = [e for e in estimates.of("share at confidence", variant=arm) if e.setting["right"] == right]
@@ -126,10 +130,11 @@ def confidences(estimates: Estimates) -> Figure:
             label = f"{bins[0].draws} {'right' if right else 'wrong'} answers"
             look = {"edgecolor": colour, "facecolor": (colour, 0.15), "hatch": hatch, "linewidth": 1.4}
             ax.stairs([b.value for b in bins], edges, fill=True, label=label, **look)
-        ax.set(xlabel="confidence", title=in_words(arm), xlim=(0, 1), ylim=(0, 1.02))
+        ax.set(xlabel="confidence: probability of the answer", title=in_words(arm), xlim=(0, 1), ylim=(0, 1.02))
         ax.legend(loc="upper center")
         in_percent(figure, ax)
-    axes[0].set_ylabel(f"share of the right (or wrong)\nanswers, {_groups(estimates.of('share at confidence'))}")
+    axes[0].set_ylabel("share of the right\n(or of the wrong) answers")
+    _explain(figure, estimates.of("share at confidence"))
     return figure
 
 
@@ -149,13 +154,14 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
             raise ValueError(f"a learning curve needs rows with {field!r}, and none of these {len(rows)} has one")
     losses, accuracies = (_by_model(rows, field) for field in ("loss", "accuracy"))
     arms = list(dict.fromkeys(arm for arm, _ in (*losses, *accuracies)))
-    ends = {arm: (_end(losses, arm, ".2f"), _end(accuracies, arm, ".0%")) for arm in arms}
-    said = "; ".join(f"{arm} {' and '.join(filter(None, each))}" for arm, each in ends.items())
     curves = [losses, accuracies] if max(map(len, accuracies.values())) > 1 else [losses]
     seeds = max(sum(of == arm for of, _ in losses) for arm in arms)
     of_seeds = f" (means of {seeds} seeds)" if seeds > 1 else ""
-    title = f"Last loss, and right answers about held-out persons{of_seeds}:\n{said}"
-    figure, axes = style.panels(title, 1, len(curves))
+    title = (
+        f"Loss at the end of pretraining: {_ends(losses, arms, '.2f')} nats per character.\n"
+        f"Birthplaces of held-out persons named right: {_ends(accuracies, arms, '.0%')}{of_seeds}"
+    )
+    figure, axes = style.panels(title, 1, len(curves), size=(7.8 if len(curves) == 1 else 9.6, 4.2))
     for ax, models in zip(axes, curves, strict=True):
         labelled: set[str] = set()
         for (arm, _), points in models.items():
@@ -165,14 +171,15 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
                 *zip(*points, strict=True), **look, label=None if arm in labelled else in_words(arm), linewidth=1.3
             )
             labelled.add(arm)
-        ax.set_xlabel("step of training")
-    axes[0].set(ylabel="loss, nats per character", yscale="log")
+        ax.set_xlabel("step of pretraining")
+    axes[0].set(ylabel="training loss, nats per character", yscale="log")
     axes[0].yaxis.set_major_formatter("{x:g}")
     axes[0].yaxis.set_minor_formatter(lambda loss, _: f"{loss:g}" if f"{loss:e}"[0] in "235" else "")
     for ax in axes[1:]:
-        ax.set(ylabel="right answers, held-out persons", ylim=(-0.02, 1.02))
+        ax.set(ylabel="birthplaces named right, held-out persons", ylim=(-0.02, 1.02))
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes[-1].legend(loc="best", title="a line for each seed" if seeds > 1 else None, title_fontsize=9)
+    note(figure, f"held-out: {GROUPS['held-out']}")
     return figure
 
 
@@ -202,7 +209,10 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
     # The row of the mark decides the first letter; what a closing mark looks at decides nothing.
     answering = weights[mark : max(mark + 1, len(characters.removesuffix(MASK)))]
     on_name = float(np.mean(np.sum(answering[:, start:end], axis=1)))
-    title = f"{head}: in the rows from {MASK} on, {on_name:.0%} of the weight lies on the name"
+    title = (
+        f"{head}: {on_name:.0%} of the attention weight\n"
+        f"in the rows from the answer mark {MASK} on lies on the name {as_written(name)}"
+    )
     figure, (ax,) = style.panels(title, size=(7.0, 6.2))
     image = ax.imshow(np.where(np.tri(len(characters), dtype=bool), weights, np.nan), norm=PowerNorm(0.5, 0, 1))
     figure.colorbar(image, ax=ax, label="attention weight (square-root scale)", shrink=0.8)
@@ -213,7 +223,8 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
         ax.axvline(edge, color=style.COLOURS[1], linewidth=1, linestyle="--")
     ax.grid(visible=False)
     ax.set(ylabel="character that looks")
-    ax.set(xlabel=f"character looked at (dashed: {as_written(name)}; {MASK}: mark that asks for the answer)")
+    between = f"between the dashed lines: the name {as_written(name)}"
+    ax.set(xlabel=f"character looked at\n({between}; {MASK}: mark that asks for the answer)")
     return figure
 
 
@@ -253,8 +264,11 @@ def _arms(estimates: Estimates) -> list[str]:
     return list(dict.fromkeys(e.setting["variant"] for e in estimates))
 
 
-def _groups(estimates: Estimates) -> str:
-    return f"{estimates[0].setting['groups']} persons"
+def _explain(figure: Figure, estimates: Estimates) -> None:
+    """Say below a figure about whom the questions are."""
+    groups = estimates[0].setting["groups"]
+    meant = [f"{group}: {GROUPS[group]}" for group in groups.split(" and ") if group in GROUPS]
+    note(figure, "\n".join([f"asked: where {groups} persons were born", *meant]))
 
 
 def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, int], list[tuple[float, float]]]:
@@ -266,15 +280,23 @@ def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, 
     return found
 
 
-def _end(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], arm: str, form: str) -> str:
-    """The mean end of an arm's curves over its seeds. Empty if it has none."""
-    ends = [points[-1][1] for (of, _), points in curves.items() if of == arm]
-    return format(float(np.mean(ends)), form) if ends else ""
+def _ends(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], arms: Sequence[str], form: str) -> str:
+    """The ends of the curves of every arm that has one, each the mean over seeds."""
+    told = []
+    for arm in arms:
+        ends = [points[-1][1] for (of, _), points in curves.items() if of == arm]
+        told += [f"{_called(arm)} {float(np.mean(ends)):{form}}"] if ends else []
+    return ", ".join(told)
 
 
 def in_words(arm: str) -> str:
     """The name of an arm, and its meaning."""
     return f"{_called(arm)} ({MEANT[arm]})" if arm in MEANT else _called(arm)
+
+
+def _model(arm: str) -> str:
+    """The subject of a title."""
+    return "The model that is not pretrained" if arm == UNTRAINED else f'The model "{as_written(arm)}"'
 
 
 def _called(arm: str) -> str:

@@ -64,10 +64,16 @@ ROWS = [
 ]
 
 
+TITLE = (
+    "Loss at the end of pretraining: not pretrained 0.01, rope 0.01 nats per character.\n"
+    "Birthplaces of held-out persons named right: not pretrained 75%, rope 75% (means of 2 seeds)"
+)
+
+
 def test_learning_curves_have_a_line_for_each_seed():
     figure = figures.learning_curves(ROWS)
     assert [len(ax.lines) for ax in figure.axes] == [4, 4]
-    assert title(figure).endswith(":\nnone 0.01 and 75%; rope 0.01 and 75%")
+    assert title(figure) == TITLE
     assert len(figure.axes[0].lines[0].get_xdata()) == 300
 
 
@@ -75,12 +81,14 @@ def test_an_accuracy_at_the_end_alone_is_told_and_not_drawn():
     only = [row if row["step"] == 300 else {**row, "accuracy": None} for row in ROWS]
     figure = figures.learning_curves(only)
     assert [len(ax.lines) for ax in figure.axes] == [4]
-    assert title(figure).endswith(":\nnone 0.01 and 75%; rope 0.01 and 75%")
+    assert title(figure) == TITLE
 
 
 def test_a_variant_without_a_curve_is_told_by_what_is_known_of_it():
     other = {"variant": "nope", "seed": 0, "step": 300, "accuracy": 0.5}
-    assert title(figures.learning_curves([*ROWS, other])).endswith("; nope 50%")
+    losses, accuracies = title(figures.learning_curves([*ROWS, other])).splitlines()
+    assert losses.endswith("rope 0.01 nats per character.")
+    assert accuracies.endswith("rope 75%, nope 50% (means of 2 seeds)")
 
 
 @pytest.mark.parametrize("field", ["loss", "accuracy"])
@@ -98,7 +106,9 @@ def test_an_attention_map_counts_the_weight_on_the_name_while_answering():
     # The mark and B look at the name alone, e, r and n at themselves; of the closing mark nobody asks.
     weights[[mark, mark + 1, n - 1]] = np.arange(n) == QUESTION.index("Bada")
     figure = figures.attention_map(weights, QUESTION, name="Bada", head="layer 1, head 2")
-    assert title(figure) == "layer 1, head 2: in the rows from ⁇ on, 40% of the weight lies on the name"
+    assert title(figure) == (
+        "layer 1, head 2: 40% of the attention weight\nin the rows from the answer mark ⁇ on lies on the name Bada"
+    )
     assert f"{MASK}: mark" in figure.axes[0].get_xlabel()
 
 
