@@ -25,7 +25,7 @@ ABOVE = (
 
 SEARCHED = {
     "n": "trials of one search",
-    "best of n": "the highest validation accuracy among n trials, averaged over all choices of n",
+    "best of n": "the highest validation accuracy among n trials, averaged over all sets of n of the trials",
     "optimism": "how much the winner's validation accuracy exceeds its test accuracy because it won",
 }
 

@@ -1,5 +1,6 @@
 """Pictures of what recurrent networks learn. Imports matplotlib: import this module where one is drawn."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from attnlab_theory.report import style
 
 CALLED = {"rnn": "RNN", "w-rnn": "W-RNN", "gpt": "GPT"}
 
-W_RNN = "W-RNN: an RNN with a second hidden layer, which reads the first one of this step and of the last"
+W_RNN = "W-RNN: an RNN with a second hidden layer, which reads the first layer at this step and at the step before"
 """The meaning of the name, as a line of a legend."""
 
 TUNED = (*style.COLOURS, "#882255")
@@ -59,7 +60,7 @@ def _on_a_text(estimates: Estimates) -> Figure:
         label = f"{CALLED[each.setting['model']]}, {each.setting['parameters']:,} parameters"
         bars(ax, Estimates([each]), [series], series=series, label=label)
     named(ax, [CALLED[e.setting["model"]] for e in found])
-    ax.set(xlabel="model; all read equally many tokens", ylabel="test loss, nats per token")
+    ax.set(xlabel="model; all are trained on equally many tokens", ylabel="test loss, nats per token")
     below(figure, ncols=3, title=f"{_over(found[0])}\n{W_RNN}")
     return figure
 
@@ -68,10 +69,16 @@ def growth(estimates: Estimates) -> Figure:
     """The gain of the W-RNN over the RNN, by hidden size."""
     found = estimates.of(GAIN)
     (slope,) = estimates.of(GAIN_BY_SIZE)
+    low, high, by = slope.interval.low, slope.interval.high, slope.value
+    if all(e.value < 0 for e in found):
+        said = f"The W-RNN's lead over the RNN {'shrinks' if by > 0 else 'grows'}"
+        low, high = (low, high) if by > 0 else (-high, -low)
+    else:
+        said = "The W-RNN's loss minus the RNN's changes"
+    by = by if "changes" in said else abs(by)
     title = (
-        "With each doubling of the hidden layers, the W-RNN's loss minus the RNN's\n"
-        f"changes by {slope.value:+.3f} nats per token ({level(slope)} interval {slope.interval.low:+.3f} to "
-        f"{slope.interval.high:+.3f})"
+        f"{said} by {by:.3f} nats per token, on average,\n"
+        f"each time the hidden layers become twice as wide ({level(slope)} interval {low:.3f} to {high:.3f})"
     ).replace("-0", "−0")
     figure, (ax,) = style.panels(title, size=(7.2, 4.6))
     bars(ax, found, [e.setting["hidden"] for e in found], series=0, line=True, label=_over(found[0]))
@@ -87,14 +94,19 @@ def garbled(estimates: Estimates) -> Figure:
     """The share of garbled words, by learning rate."""
     found = estimates.of(GARBLED)
     worst = max(found, key=lambda e: e.value)
+    mean = ", on average over seeds" if worst.draws > 1 else ""
     title = (
-        f"At learning rate {worst.setting['rate']:g} the RNN garbles most words: {worst.value:.0%} of those that\n"
-        "it writes are in no text, on average over seeds"
+        f"At learning rate {worst.setting['rate']:g} the RNN garbles most words: {worst.value:.0%} of those\n"
+        f"that it writes do not occur in the training text{mean}"
     )
     figure, (ax,) = style.panels(title, size=(6.4, 4.2))
     bars(ax, found, [e.setting["rate"] for e in found], series=0, line=True, label=_over(found[0]))
     ax.set_xscale("log")
-    ax.set(xlabel="learning rate", ylabel="written words that are in no text", ylim=(-0.02, 1.02))
+    ax.set(
+        xlabel="learning rate",
+        ylabel="share of written words that do not\noccur in the training text",
+        ylim=(-0.02, 1.02),
+    )
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     below(figure)
     return figure
@@ -126,7 +138,9 @@ def gradients(estimates: Estimates) -> Figure:
             ax.plot(xs, ys, label=CALLED[arm], **look(series))
             ax.fill_between(xs[1:], low, high, color=style.COLOURS[series], alpha=0.12, linewidth=0)
         ax.set(yscale="log", xlabel="distance, tokens", title=told, ylim=(3e-3, 1e1))
-    axes[0].set_ylabel("norm of the gradient,\nrelative to that at distance 0")
+    axes[0].set_ylabel(
+        "norm of the gradient of the last loss\nwith respect to a token's vector,\nrelative to that at distance 0"
+    )
     axes[1].legend(loc="upper right", title=_over(found[0]).replace("interval", "shade"), title_fontsize=8)
     note(figure, W_RNN)
     return figure
@@ -141,7 +155,7 @@ def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
     title = (
         f"After {lowest['steps'][-1]:,} steps the lowest loss, mean of the seeds, "
         f"is {best.value:.2f} nats per character:\n"
-        f"that of the {CALLED[lowest['cell']]} with {lowest['sizes']}"
+        f"that of the {CALLED[lowest['cell']]} with {_sizes(lowest)}"
     )
     cells = list(dict.fromkeys(row["cell"] for row in rows))
     figure, axes = style.panels(title, 1, len(cells), size=(4.8 * len(cells), 5.6))
@@ -153,25 +167,29 @@ def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
                     row["losses"],
                     color=TUNED[names.index(name) % len(TUNED)],
                     linestyle=style.DASHES[place % len(style.DASHES)],
-                    label=row["sizes"] if number == 0 else None,
+                    label=_sizes(row) if number == 0 else None,
                     linewidth=1.2,
                 )
         ax.sharey(axes[0])
         activation = of[names[0]]["activation"]
-        told = "a line for each seed; a window is so many characters"
         ax.set(xlabel="training steps, one window of text each", title=f"{CALLED[cell]}, {activation} activations")
         # Below the panel: curves fill all of it.
         below = {"loc": "upper left", "bbox_to_anchor": (0, -0.13)}
         ax.legend(
             **below,
             fontsize=8,
-            title=told,
+            title="a line for each seed",
             title_fontsize=8,
             alignment="left",
         )
     axes[0].set_ylabel("smoothed loss, nats per character")
     note(figure, W_RNN)
     return figure
+
+
+def _sizes(row: Mapping[str, Any]) -> str:
+    """Hidden units, window and learning rate of a curve."""
+    return re.sub(r"windows of (\d+)", r"windows of \1 characters", row["sizes"])
 
 
 def _over(estimate: Estimate) -> str:

@@ -7,7 +7,8 @@ from attnlab_theory.labs.terms import ABOVE, ARM
 TERMS: Mapping[str, Mapping[str, str]] = {
     "recurrent": {
         "arm": ARM,
-        "w-rnn": "a homework's RNN with a second hidden layer, which reads the first one of this step and the last",
+        "w-rnn": "a homework's RNN with a second hidden layer, which reads the first layer at this step and at the "
+        "step before",
         "rnn-16, w-rnn-16": "a hidden layer of so many units",
         "against": "the network that is subtracted",
         "loss above the grammar": ABOVE,
@@ -23,7 +24,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "slope of that by decades of the rate": "the slope of the share of garbled words, for each factor 10 of "
         "the rate",
         "rate": "the learning rate",
-        "garbled words": "the share of generated words that are in no text",
+        "garbled words": "the share of generated words that do not occur in the training text",
         "setting": "network, hidden units / characters of a window / learning rate",
         "published": "the smoothed loss in the homework's report, on another text",
         "smoothed loss": "0.999 of the value before plus 0.001 of the new loss, in nats per character, at the end",

@@ -55,8 +55,8 @@ def optimizers(estimates: Estimates) -> Figure:
     named(ax, names)
     # Only where a grammar wrote the reviews is Bayes's rule known.
     is_drawn = any(each.quantity == "accuracy of Bayes's rule" for each in estimates)
-    source = "that a grammar wrote" if is_drawn else "of a file"
-    ax.set(ylabel=f"accuracy on test reviews\n{source}", xlim=(-0.5, len(names) - 0.5))
+    source = "\nthat a grammar wrote" if is_drawn else ""
+    ax.set(ylabel=f"accuracy on test reviews{source}", xlim=(-0.5, len(names) - 0.5))
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     told = f"{level(found[0])} interval of the mean over {max(e.draws for e in found)} seeds"
     figure.legend(loc="outside lower left", ncols=2, title=told, title_fontsize=8)
@@ -68,7 +68,7 @@ def searches(estimates: Estimates) -> Figure:
     best, lucky = estimates.of("best of n"), estimates.of("optimism")
     luck = lucky[-1].interval
     title = (
-        f"The best of {best[-1].setting['n']} trials of a search has a validation accuracy "
+        f"The best of {best[-1].setting['n']} trials of a hyperparameter search has a validation accuracy "
         f"of {best[-1].value:.1%}.\n"
         f"Of this, luck makes {100 * luck.low:.1f} to {100 * luck.high:.1f} percentage points "
         f"({level(lucky[-1])} interval)"
@@ -78,18 +78,21 @@ def searches(estimates: Estimates) -> Figure:
         zip(
             axes,
             (best, lucky),
-            ("best validation accuracy", "validation minus test accuracy, from luck"),
+            (
+                "best validation accuracy",
+                "part of validation minus\ntest accuracy that comes from\nchoosing the best trial by luck",
+            ),
             strict=True,
         )
     ):
         tried = [e.setting["n"] for e in found]
         bars(ax, found, tried, series=series, line=True)
-        ax.set(xlabel="trials of a search", ylabel=label, xlim=(tried[0] - 0.5, tried[-1] + 0.5))
+        ax.set(xlabel="trials of a hyperparameter search", ylabel=label, xlim=(tried[0] - 0.5, tried[-1] + 0.5))
         # A point alone has one tick, none at fractions of a trial.
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1))
     axes[1].axhline(0, color=style.INK, linewidth=0.8)
-    note(figure, f"mean over all choices of so many trials; {interval(best[0])}")
+    note(figure, f"mean over all sets of so many of the {best[0].setting['trials']} trials; {interval(best[0])}")
     return figure
 
 
@@ -100,10 +103,11 @@ def explanations(estimates: Estimates) -> Figure:
     over = "mean " if models > 1 else ""
     quantities = ("rank correlation", "moved by hiding", "held by keeping")
     alike, moved, kept = (estimates.of(over + quantity) for quantity in quantities)
-    least, most = min(e.value for e in moved), max(e.value for e in moved)
+    ends = [by(moved, key=lambda e: e.value) for by in (min, max)]
+    said = " to ".join(f"{e.value:.2f}".replace("-", "−") + f" ({e.setting['explanation']})" for e in ends)
     title = (
         "Hiding the tokens that an explanation ranks highest moves the probability of the answer\n"
-        f"by {least:.2f} to {most:.2f} more, on average, than hiding random tokens does"
+        f"by {said} more, on average, than hiding random tokens does"
     )
     figure, axes = style.panels(title, columns=2, size=(9.0, 4.6))
     bars(axes[0], alike, range(len(alike)), series=0)
@@ -114,18 +118,22 @@ def explanations(estimates: Estimates) -> Figure:
         ylabel="rank correlation, mean over reviews",
         xlim=(-0.5, len(alike) - 0.5),
     )
-    for series, (found, label) in enumerate(((moved, "top tokens hidden"), (kept, "only top tokens kept"))):
+    shown = (
+        (moved, "top tokens hidden: how much more it changes than with random tokens hidden"),
+        (kept, "only top tokens kept: how much less it changes than with only random tokens kept"),
+    )
+    for series, (found, label) in enumerate(shown):
         bars(axes[1], found, [x + 0.2 * series - 0.1 for x in range(len(found))], series=series, label=label)
     axes[1].set_xticks(range(len(moved)), [e.setting["explanation"] for e in moved], fontsize=8)
     axes[1].axhline(0, color=style.INK, linewidth=0.8)
     axes[1].set(
         title="How much the top tokens matter",
-        ylabel="change of probability,\nbeyond that of random tokens",
+        ylabel="change of probability,\ncompared with random tokens\n(above 0: top tokens matter more)",
         xlim=(-0.5, len(moved) - 0.5),
     )
     said = interval(alike[0], f"of the mean, t, {models} seeds" if over else "mean over reviews, one model")
     handles = axes[1].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower right", ncols=2, title=said, title_fontsize=8)
+    figure.legend(*handles, loc="outside lower right", fontsize=8, title=said, title_fontsize=8, alignment="left")
     return figure
 
 
@@ -165,13 +173,16 @@ def confidence(estimates: Estimates) -> Figure:
     (gap,) = estimates.of("confidence less accuracy")
     low, high = 100 * gap.interval.low, 100 * gap.interval.high
     title = (
-        "Mean confidence minus accuracy lies between\n"
+        "Over all reviews, mean confidence minus accuracy lies between\n"
         f"{low:.1f} and {high:.1f} percentage points ({level(gap)} interval)"
     )
-    figure, (ax,) = style.panels(title.replace("-", "−"), size=(5.6, 4.6))
+    figure, (ax,) = style.panels(title.replace("-", "−"), size=(6.0, 4.8))
     bars(ax, found, [e.setting["confidence"] for e in found], series=0)
     ax.plot([0.5, 1], [0.5, 1], color=style.INK, linewidth=0.8, label="confidence is accuracy")
-    ax.set(xlabel="mean confidence of a group of reviews", ylabel=f"accuracy of the group ({level(gap)} intervals)")
+    ax.set(
+        xlabel="mean confidence of a group\n(reviews are grouped by confidence)",
+        ylabel=f"accuracy of the group ({level(gap)} intervals)",
+    )
     in_percent(figure, ax)
     ax.legend(loc="lower right")
     return figure

@@ -97,7 +97,7 @@ def test_every_setting_has_a_colour_and_within_its_panel_a_dash_of_its_own():
     for lines in panels:
         assert len({str(vars(line)["_dash_pattern"]) for line in lines}) == len(lines)
     assert (
-        "3.00 nats per character:\nthat of the RNN with 160 units, windows of 30, rate 0.01"
+        "3.00 nats per character:\nthat of the RNN with 160 units, windows of 30 characters, rate 0.01"
         in figure.get_suptitle()
     )
 
