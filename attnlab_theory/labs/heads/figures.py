@@ -89,7 +89,7 @@ def bluntness(estimates: Estimates) -> Figure:
         ylim=(0, 1.02),
     )
     told = "thin line: mean of the bound 1 / (1 + (n − 1) exp(−r)), r: largest score minus smallest one"
-    below(figure, ncols=6, title=f"{told}\n{interval(top[0], 'max-t')}")
+    below(figure, ncols=6, title=f"{told}\n{interval(top[0], 'simultaneous')}")
     return figure
 
 
@@ -114,7 +114,7 @@ def hedging(estimates: Estimates, findings: Findings) -> Figure:
         xlabel="layer (without those that have too few pairs of nearly equal keys)",
         ylabel="gamble index (0: two nearly equal keys\nalways share alike, 1: always one gets all)",
     )
-    below(figure, ncols=3, title=interval(mean[0], "max-t"))
+    below(figure, ncols=3, title=interval(mean[0], "simultaneous"))
     return figure
 
 
@@ -145,7 +145,7 @@ def calibration(estimates: Estimates) -> Figure:
         label = "mean of a tenth of the keys, sorted by predicted weight" if first else None
         bars(ax, own, [e.setting["predicted"] for e in own], series=0, label=label)
         ax.set(title=f"layer {layer}", xlabel="predicted attention weight", ylabel="actual attention weight")
-    below(figure, ncols=2, title=interval(curve[0], "max-t"))
+    below(figure, ncols=2, title=interval(curve[0], "simultaneous"))
     return figure
 
 
@@ -167,7 +167,7 @@ def collapse(estimates: Estimates) -> Figure:
     ax.set_yscale("log")
     ax.set_xticks(sorted({e.setting["depth"] for e in by_depth}))
     ax.set(xlabel="layers passed", ylabel="distance of the tokens from their mean,\nas a share of their norm")
-    told = f"what is kept of the layers; {interval(by_depth[0], 'max-t')}"
+    told = f"what is kept of the layers; {interval(by_depth[0], 'simultaneous')}"
     below(figure, ncols=4, title=told)
     return figure
 
@@ -213,7 +213,7 @@ def pairs(estimates: Estimates, findings: Findings) -> Figure:
         ylabel="log-odds of the right label lost\nwithout both heads, minus the sum\nof what is lost without each",
     )
     told = "the heads that are missed least, on sentences that were not used to choose them"
-    note(figure, f"{told}; {interval(beyond[0], 'max-t')}")
+    note(figure, f"{told}; {interval(beyond[0], 'simultaneous')}")
     return figure
 
 
@@ -265,7 +265,7 @@ def budgets(estimates: Estimates) -> Figure:
         ax.minorticks_off()
         ax.set(xlabel=told, ylabel="relative error of a head's output,\nmean over heads", ylim=(0, 1.02))
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=8)
-    note(figure, f"dashed: the error that is tolerated; {interval(found[0], 'max-t')}")
+    note(figure, f"dashed: the error that is tolerated; {interval(found[0], 'simultaneous')}")
     return figure
 
 
@@ -292,7 +292,7 @@ def ranks(estimates: Estimates) -> Figure:
         ax.set_xticks(held, [from_to(LENGTHS[at], LENGTHS) for at in held])
         ax.set(xlabel="number of tokens of the sentence", ylabel=told)
     axes[1].set_yscale("log")
-    below(figure, ncols=6, title=interval(least[0], "max-t"))
+    below(figure, ncols=6, title=interval(least[0], "simultaneous"))
     return figure
 
 
