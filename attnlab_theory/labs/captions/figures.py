@@ -339,7 +339,12 @@ def heads(estimates: Estimates) -> Figure:
         ax.tick_params(labelleft=ax is axes[0])
         ax.set_xlabel("entropy of the head's weights,\nas a share of that\nof equal weights", fontsize=8)
     axes[0].set_ylabel("change of test loss without the head,\nnats per token (logarithmic from 0.005 on)")
-    below(figure, ncols=2)
+    seeds = [len({e.setting["seed"] for e in found if e.setting["arm"] == arm}) for arm in arms]
+    told = (
+        f"each panel: the heads of {_from_to(seeds)} models, which differ in the seed" if max(seeds) > 1 else None
+    )
+    below(figure, ncols=2, title=told)
+    figure.legends[-1].set_alignment("left")
     return figure
 
 

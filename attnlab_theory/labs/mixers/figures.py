@@ -44,9 +44,11 @@ def equivalence(estimates: Estimates, findings: Findings) -> Figure:
     found = Estimates(e for e in estimates.of(DIFFERENCE) if e.setting["arm"] in CAUSAL)
     shown = {f.setting["arm"] for f in findings if f.predicted == SAME and f.verdict == Verdict.SUPPORTED}
     inside = [MEANT[e.setting["arm"]] for e in found if e.setting["arm"] in shown]
-    if inside:
-        said = f"{_listed(inside)} {'each have' if len(inside) > 1 else 'has'}"
+    if len(inside) > 1:
+        said = f"{_listed(inside)} each have"
         said = said[0].upper() + said[1:]
+    elif inside:
+        said = f"Attention with {inside[0]} has"
     elif len(found) > 1:
         said = f"None of these {NUMBERS[len(found)]} kinds of attention is shown to have"
     else:

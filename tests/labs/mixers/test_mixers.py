@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab_theory.claims import Verdict
+from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.cli import main
 from attnlab_theory.labs.estimates import ANYTHING, Estimates, known, mean, over_seeds
 from attnlab_theory.labs.mixers import figures, measure
 from attnlab_theory.labs.mixers.arms import ASKED, CAUSAL, LEAKING, PRESETS
-from attnlab_theory.labs.mixers.claims import NEAREST
+from attnlab_theory.labs.mixers.claims import DIFFERENCE, NEAREST
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
 from attnlab_theory.labs.mixers.lab import MIXERS, Mixers
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
@@ -229,3 +229,19 @@ def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(caps
     rows = json.loads(capsys.readouterr().out)
     assert [row["sentence"] for row in rows] == (tmp_path / "test").read_text().splitlines()
     assert all(row["losses"][model] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arms", "said"),
+    [
+        (("additive", "shared-qk", "shared-qkv"), "Additive scores, Q = K and Q = K = V each have"),
+        (("shared-qk",), "Attention with Q = K has"),
+    ],
+)
+def test_a_title_names_the_mixers_whose_losses_are_within_the_margin(arms, said):
+    values = [0.0001 * n for n in range(10)]
+    found = Estimates(over_seeds(DIFFERENCE, values, arm=arm) for arm in arms)
+    title = figures.equivalence(found, measure.verdicts(found).findings).get_suptitle()
+    assert title.split("\n")[0] == f"{said} a mean test loss"
+    undecided = figures.equivalence(found, Findings()).get_suptitle()
+    assert "None of these three kinds" in undecided if len(arms) > 1 else "is not shown to have" in undecided

@@ -15,6 +15,7 @@ from attnlab_theory.cli import main
 from attnlab_theory.labs.estimates import ANYTHING, Estimates, over_seeds
 from attnlab_theory.labs.recurrent import figures, measure, tasks, tuning
 from attnlab_theory.labs.recurrent.arms import ARMS, TINY, ActivationName, Arm
+from attnlab_theory.labs.recurrent.claims import GAIN, GAIN_BY_SIZE
 from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import KINDS, Networks, config_of, first
 from attnlab_theory.labs.recurrent.letters import by_letters, in_a_row
@@ -265,3 +266,18 @@ def test_conjectures_are_judged_by_sign(quantity, told, claim, sign, verdict):
     estimate = over_seeds(quantity, values, 0.05, within=ANYTHING, **told)
     (finding,) = measure.verdicts(Estimates([estimate])).findings
     assert (finding.claim, finding.verdict, finding.as_expected) == (claim, verdict, True)
+
+
+@pytest.mark.parametrize(
+    ("gains", "slope", "said"),
+    [
+        ((-0.2, -0.1), 0.1, "The W-RNN's lead over the RNN shrinks by 0.100 nats per token, on average,"),
+        ((-0.1, -0.2), -0.1, "The W-RNN's lead over the RNN grows by 0.100 nats per token, on average,"),
+        ((0.1, -0.1), -0.2, "The W-RNN's loss minus the RNN's changes by −0.200 nats per token, on average,"),
+    ],
+)
+def test_a_title_says_whether_the_lead_shrinks_or_grows(gains, slope, said):
+    near = (-0.001, 0.001)
+    found = [over_seeds(GAIN, [gain + x for x in near], hidden=2**n) for n, gain in enumerate(gains, start=4)]
+    found.append(over_seeds(GAIN_BY_SIZE, [slope + x for x in near]))
+    assert figures.growth(Estimates(found)).get_suptitle().split("\n")[0] == said
