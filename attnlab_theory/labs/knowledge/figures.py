@@ -35,8 +35,8 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
     said = ", ".join(f"{e.value:.1%} ({_called(e.setting['variant'])})" for e in means)
     title = f"Models name the birthplaces of\n{said} of {group} persons"
     if len(means) == 1:
-        named_by = f"The {_called(means[0].setting['variant'])} model names"
-        title = f"{named_by} the birthplaces of {means[0].value:.1%} of {group} persons"
+        model = _model(means[0].setting["variant"])
+        title = f"{model} names the birthplaces of {means[0].value:.1%} of {group} persons"
     if seeds > 1:
         title = f"On average over {seeds} seeds, {title[0].lower()}{title[1:]}"
     figure, (ax,) = style.panels(title, size=(6.8, 4.8))
