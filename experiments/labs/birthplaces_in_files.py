@@ -98,7 +98,7 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> "Fi
 
     found = estimates.of("accuracy")
     panels = _panels(found)
-    title = f"{_said(panels)} of {found[0].draws} questions are answered right"
+    title = f"{_said(panels)}\nof {found[0].draws} birthplace questions right"
     widths = [max(4.2 if len(panels) > 1 else 5.6, 0.9 * len(row) + 1.6) for row in panels.values()]
     figure, axes = style.panels(title, 1, len(panels), size=(sum(widths), 4.4))
     for ax, (panel, row) in zip(axes, panels.items(), strict=True):
@@ -107,7 +107,7 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> "Fi
     for ax in axes:
         ax.set_ylim(-0.02 * top, top)
         ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    axes[0].set_ylabel("right answers")
+    axes[0].set_ylabel("birthplaces named right")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=1, fontsize=8)
     return figure
 
@@ -138,8 +138,10 @@ def _said(panels: dict[str, dict[str, Any]]) -> str:
     last = {list(row)[-1] for row in panels.values()}
     if len(panels) > 1 and len(last) == 1:
         told = [(as_written(panel), e) for panel, (_, e) in zip(panels, told, strict=True)]
-        return f"After {as_written(last.pop())} {_listed(told)}"
-    return _listed(told)
+        name = last.pop()
+        training = " of pretraining" if EPOCHS.fullmatch(name) else ""
+        return f"After {as_written(name)}{training}, models answer {_listed(told)}"
+    return f"Models answer {_listed(told)}"
 
 
 def _listed(told: "Sequence[tuple[str, Any]]") -> str:
@@ -152,7 +154,7 @@ def _draw(ax: "Axes", panel: str, row: dict[str, Any], published: str | None) ->
 
     if published:
         range_of = PUBLISHED[published]
-        highest = "; the highest is from a README" if range_of.told else ""
+        highest = "; the highest accuracy stands in a README, without its answers" if range_of.told else ""
         label = f"range of {range_of.models} published models, {in_words(published)}{highest}"
         ax.axhspan(range_of.lowest, range_of.highest, color="#e6e6e6", linewidth=0, label=label)
         ax.axhline(range_of.median, color="#555555", linewidth=1.2, label="their median")
