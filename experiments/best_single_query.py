@@ -55,7 +55,7 @@ def draw_figure(findings: Findings):
         xlabel=r"$x$, weight of mean key $\mu_a$",
         ylabel=r"$y$, weight of mean key $\mu_b$",
         title="Every query $x\\mu_a + y\\mu_b$ errs by 0.14 or more\n"
-        r"(noise of variance $10^{-4}$; the first key has a random length)",
+        r"(noise variance $10^{-4}$; in both panels key $a$ has a random length)",
     )
     figure.colorbar(image, ax=right, label="mean squared error")
     style.legend(figure)

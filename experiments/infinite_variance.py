@@ -10,8 +10,9 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Generalized exponential features have infinite variance if their parameter $A$ is 1/8 or more.\n"
-        "They are unbiased, but at $A = 0.24$ more projections hardly help",
+        "Generalized exponential random features of $e^{x\\cdot y}$, with $A\\|w\\|^2$ in the exponent, "
+        "have infinite variance\n"
+        "from $A = 1/8$ on. They are unbiased, but at $A = 0.24$ more projections hardly help",
         columns=3,
         size=(11.0, 4.4),
     )
@@ -20,7 +21,7 @@ def draw_figure(findings: Findings):
         style.draw_predicted(ax, curve, "m", series=series, label="features with this $A$")
         style.draw_measured(ax, curve, "m", series=series)
         rivals = [f.rival.predicted.low for f in curve if f.rival is not None]
-        label = r"refuted: error falls as $m^{-1/2}$"
+        label = r"refuted: as if errors fell as $m^{-1/2}$"
         ax.plot(curve.values("m"), rivals, color=style.REFUTED, linestyle=(0, (4, 3)), label=label)
         ax.set(xscale="log", xlabel="projections $m$", ylim=(0, 1.05), title=f"$A = {a:g}$")
         ax.set_xticks(curve.values("m"), [str(m) for m in curve.values("m")])

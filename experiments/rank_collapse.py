@@ -56,13 +56,14 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="diameter of 16 tokens, $D$",
         ylabel="relative error of $R A \\Sigma_R V^\\top$",
-        title="Close tokens: outputs minus that of their mean are\n"
-        "about $R A \\Sigma_R V^\\top$ ($R$: tokens minus their mean,\n"
-        "$\\Sigma_R$: their covariance under attention weights)",
+        title="Close tokens: output minus that of the mean token\n"
+        "is about $R A \\Sigma_R V^\\top$ ($R$: tokens minus their mean;\n"
+        "$\\Sigma_R$: covariance under the mean token's weights)",
     )
     cubes.set_xticks(ticks := [0.05, 0.1, 0.2], [f"{x:g}" for x in ticks])
     cubes.minorticks_off()
-    cubes.legend(loc="lower right")
+    cubes.set_ylim(3e-7, None)
+    cubes.legend(loc="lower right", fontsize=8)
     style.legend(figure)
     return figure
 

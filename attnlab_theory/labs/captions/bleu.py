@@ -151,7 +151,7 @@ class Sweep(WithJson):
     models: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="MODEL ...")]
     """Model files written by `captions train` or `captions run`."""
     test: Path | None = None
-    """File of real sentences, one a line. By default they are drawn from the embedded grammar of captions."""
+    """File of real sentences, one a line. By default they are drawn from the built-in grammar of captions."""
     decodings: tuple[DecodingName, ...] = HOMEWORK
     """Ways to choose the next token; t is the temperature."""
     count: int = 1000

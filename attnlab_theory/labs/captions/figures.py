@@ -275,9 +275,9 @@ def openings(estimates: Estimates) -> Figure:
     (real,) = estimates.of("commonest opening of real sentences")
     most = max(found, key=lambda e: e.value)
     title = (
-        f"{real.value:.0%} of the real sentences begin with the same two tokens.\n"
+        f"{real.value:.0%} of the real sentences begin with their commonest pair of tokens.\n"
         f"Of the sentences by {quoted(most.setting['arm'])} ({joined(most.setting['decoding'])}),\n"
-        f"{most.value:.0%} begin with the same two tokens{_mean(most)}"
+        f"{most.value:.0%} begin with the commonest pair among them{_mean(most)}"
     )
     figure, (ax,) = style.panels(title, size=(7.2, 5.0 + 0.2 * len(arms)))
     for series, arm in enumerate(arms):

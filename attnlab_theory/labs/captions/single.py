@@ -47,7 +47,7 @@ class Changes(RecipeChanges):
 class Train:
     """Train a model to continue captions. Training ends when the validation loss no longer falls.
 
-    The model of the best epoch is written. Without files, captions are drawn from the embedded grammar.
+    The model of the best epoch is written. Without files, captions are drawn from the built-in grammar.
     """
 
     checkpoint: Checkpoints
@@ -102,7 +102,7 @@ class Evaluate(WithJson):
 
     model: Model
     test: Path | None = None
-    """File of sentences, one a line. By default they are drawn from the embedded grammar of captions."""
+    """File of sentences, one a line. By default they are drawn from the built-in grammar of captions."""
     seed: int = 0
     """The seed of the sentences that are drawn."""
     longer: Longer = "cut"

@@ -33,7 +33,7 @@ class Adjustments(ModelSizes):
 class Run(RunLab):
     """Train every model. Measure perplexities, compare captions with real ones, decide claims, draw figures.
 
-    Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
+    Without files, sentences are drawn from a built-in grammar of captions, whose entropy is known exactly.
     """
 
     name = "captions"

@@ -61,7 +61,7 @@ PREMISES = (
 HABITS = {
     "share of keys": "exp(entropy of the weights) / number of keys",
     "weight on first": "weight on the first token",
-    "weight on separators": "weight on separators",
+    "weight on separators": "weight on [SEP] and the like",
     "weight on self": "weight on the token itself",
     "weight on previous": "weight on the token before",
     "weight on next": "weight on the token after",

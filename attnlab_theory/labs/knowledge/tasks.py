@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class World:
-    """Without a corpus, persons are generated. Some options below set their number, and what is said of them."""
+    """Without a corpus, persons are generated. Some options below say how many, and what the text tells of each."""
 
     finetuned: int | None = None
     """Persons in the text about whom finetuning asks. By default 60."""

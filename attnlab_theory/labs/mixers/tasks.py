@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Run(RunLab):
     """Train a model with every mixer. Test for dependence on later tokens, decide each claim, and draw figures.
 
-    Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
+    Without files, sentences are drawn from a built-in grammar of captions, whose entropy is known exactly.
     """
 
     name = "mixers"

@@ -25,7 +25,7 @@ class Run(RunLab):
     A W-RNN is a homework's RNN with a second hidden layer. That layer reads the first layer at this token and at
     the one before.
 
-    Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
+    Without files, sentences are drawn from a built-in grammar of captions, whose entropy is known exactly.
     """
 
     name = "recurrent"

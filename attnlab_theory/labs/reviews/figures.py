@@ -148,12 +148,16 @@ def errors(estimates: Estimates) -> Figure:
     figure, axes = style.panels(title, columns=2, size=(8.4, 4.4))
     bars(axes[0], lengths, range(len(lengths)), series=0)
     axes[0].set_xticks(range(len(least)), [re.sub(" (to|or) ", r" \1\n", group) for group in groups], fontsize=8)
-    axes[0].set(xlabel="length of a review, in words", ylabel=f"accuracy ({level(kinds[0])} intervals)")
+    axes[0].set(
+        xlabel="length of a review, in words", ylabel=f"reviews labelled right ({level(kinds[0])} intervals)"
+    )
     bars(axes[1], kinds, range(len(kinds)), series=1)
     names = [f"{'with' if e.setting['has'] else 'without'}\n{e.setting['kind']}" for e in kinds]
     axes[1].set_xticks(range(len(kinds)), names, fontsize=8)
     told = "negation: not, never, …\nopposition: but, although, …"
-    axes[1].set(xlabel=told, ylabel="accuracy", xlim=(-0.5, len(kinds) - 0.5))
+    axes[1].set(
+        xlabel=told, ylabel=f"reviews labelled right ({level(kinds[0])} intervals)", xlim=(-0.5, len(kinds) - 0.5)
+    )
     for ax in axes:
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return figure

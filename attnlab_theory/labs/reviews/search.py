@@ -29,7 +29,7 @@ class Search(Folder):
     """Train with random batch sizes, learning rates and epochs: which trial is best, and how much of that is luck?
 
     A trial is one training. The number of trials is printed before anything is trained. Without files, reviews are
-    drawn from the embedded grammar.
+    drawn from the built-in grammar.
     """
 
     preset: PresetName = "tiny"

@@ -63,10 +63,10 @@ class Adjustments(Sizes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunLab):
-    """Train with every optimizer, with every order of the reviews, and with the random recipes of a search.
+    """Train with each optimizer, with each way to order the reviews, and with the random recipes of a search.
 
     Then label test reviews with all models, explain the labels, decide each claim, and draw figures. Without files,
-    reviews are drawn from an embedded grammar. For it, the accuracy of the best possible rule is known.
+    reviews are drawn from a built-in grammar. For it, the accuracy of the best possible rule is known.
     """
 
     name = "reviews"

@@ -48,7 +48,7 @@ class Train:
     """Train a classifier of reviews. Its accuracy on training and on validation is printed after every epoch.
 
     With --out the trained model also labels the test reviews. Its accuracy on them is printed with an interval.
-    Without files, reviews are drawn from the embedded grammar.
+    Without files, reviews are drawn from the built-in grammar.
     """
 
     checkpoint: Checkpoints

@@ -27,7 +27,7 @@ class Heads(WithJson):
     """Measure the heads of a trained model: what they do, how their keys vary, which the model needs.
 
     On half of the sentences, a distribution is fitted to the keys of each frequent word. The other half tests it.
-    Without TEXT, sentences are reviews drawn from the embedded grammar: those that the review lab tests with.
+    Without TEXT, sentences are reviews drawn from the built-in grammar: those that the review lab tests with.
     """
 
     model: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
