@@ -62,10 +62,11 @@ def draw(found: Sequence[Result], paths_to: Sequence[Path]) -> None:
     """Write the figure to every path, each ending in .svg or .png."""
     from attnlab_theory.report.style import save
 
-    save(lambda: _drawn(found), paths_to)
+    save(lambda: drawn(found), paths_to)
 
 
-def _drawn(found: Sequence[Result]) -> "Figure":
+def drawn(found: Sequence[Result]) -> "Figure":
+    """The figure: functions of attention above, everything else below, and a key to the words of the cells."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 

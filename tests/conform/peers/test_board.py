@@ -396,3 +396,13 @@ def test_a_name_stands_for_a_library_or_an_entry_point():
     assert len(entries_of(None)) == len(ENTRIES)
     assert [each.name for each in entries_of("torch.sdpa")] == ["torch.sdpa"]
     assert {each.library for each in entries_of("flax")} == {"flax"}
+
+
+def test_the_figure_explains_every_word_of_its_cells():
+    pytest.importorskip("matplotlib")
+    from attnlab_theory.conform.peers import figure
+
+    board = figure.drawn(cells.results(COMMITTED, ENTRIES))
+    words = {" ".join(text.get_text().split()) for axes in board.axes for text in axes.texts}
+    assert "holds" in words
+    assert words - {""} <= set(figure.KEY)
