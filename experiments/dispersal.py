@@ -17,14 +17,14 @@ def draw_figure(findings: Findings):
     reached = findings.of("dispersal-is-reached")
     for series, peak in enumerate(style.series_of(reached, "peak")):
         chosen = reached.of("dispersal-is-reached", peak=peak)
-        style.draw_predicted(sharp, chosen, "n", series=series, label=f"$M = {peak:g}$")
+        style.draw_predicted(sharp, chosen, "n", series=series, label=f"largest possible, $M = {peak:g}$")
         style.draw_measured(sharp, chosen, "n", series=series)
     keys = findings.of("dispersal", d=4, peak=4.0)
-    style.draw_predicted(sharp, keys, "n", series=3, label="mean over random keys, $d = 4$, $M = 4$")
+    style.draw_predicted(sharp, keys, "n", series=3, label="mean, query of length 4, random keys, $d = 4$")
     style.draw_measured(sharp, keys, "n", series=3)
     grown = findings.of("scores-that-grow-like-ln-n-stay-sharp")
     style.draw_predicted(
-        sharp, grown, "n", series=4, label=r"query of length $1.25\ln n$, random keys, $d = 32$ (at least)"
+        sharp, grown, "n", series=4, label=r"query of length $1.25\ln n$, random keys, $d = 32$ (lower bound)"
     )
     style.draw_measured(sharp, grown, "n", series=4)
     sharp.set_xscale("log", base=2)
@@ -42,7 +42,7 @@ def draw_figure(findings: Findings):
     style.draw_measured(sink, chosen, "beta")
     plain = findings.of("low-scores-silence-attention-without-a-sink")
     style.draw_measured(sink, plain, "beta", series=1, label="without a sink")
-    style.draw_refuted(sink, plain, "beta", label="below 0.1 without a sink, too")
+    style.draw_refuted(sink, plain, "beta", label="the same without a sink (below 0.1)")
     sink.set(
         xlabel=r"length $\beta$ of a query opposite to 16 keys (all values equal)",
         ylabel="length of the output",

@@ -24,11 +24,11 @@ def draw_figure(findings: Findings):
         xticks=[1, 3, 5, 7, 9, 11, 13, 15],
     )
     dot = findings.of("dot-product-attention-is-not-lipschitz")
-    style.draw_predicted(slope, dot, "size", label=r"scores $x_i \cdot x_j$: $c^2(n - 1)/n + 1/n$")
+    style.draw_predicted(slope, dot, "size", label=r"scores $x_i \cdot x_j$: slope in $x_0$, $c^2(n - 1)/n + 1/n$")
     style.draw_measured(slope, dot, "size")
     distance = findings.of("attention-by-distances-is-lipschitz")
     style.draw_predicted(
-        slope, distance, "size", series=1, label=r"scores $-|x_i - x_j|^2$: sum over $j$ of the slopes in $x_j$"
+        slope, distance, "size", series=1, label=r"scores $-|x_i - x_j|^2$: slopes in all $x_j$, added"
     )
     style.draw_measured(slope, distance, "size", series=1)
     bound = findings.of("dot-product-attention-has-a-constant")[0].predicted.high
@@ -37,13 +37,13 @@ def draw_figure(findings: Findings):
         color="#777777",
         linewidth=1,
         linestyle="--",
-        label=r"proved bound with scores $-|x_i - x_j|^2$",
+        label=r"proved bound of this sum",
     )
     slope.set_xscale("log", base=2)
     slope.set(
         yscale="log",
         xlabel=r"size $c$ of 8 tokens at $\pm c$ around one at zero",
-        ylabel="slope of self-attention",
+        ylabel="slope of the output at zero",
         title="Dot products have no largest slope, $n = 9$ tokens",
     )
     slope.legend(loc="upper left", fontsize=8)

@@ -57,8 +57,9 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        r"As the kernel $e^{x \cdot y}$ vanishes, the relative variance of trigonometric features "
-        "grows without bound; their normalisers (sums of a row) can be negative",
+        r"As the kernel $e^{x \cdot y}$ vanishes, the relative variance of its estimates by trigonometric "
+        "random features\ngrows without bound; estimated normalisers "
+        "(sums of estimates over a row) can be negative",
         columns=4,
         size=(15.0, 4.2),
     )

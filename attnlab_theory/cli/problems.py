@@ -104,7 +104,7 @@ class ConstructSubset:
     select: str
     """The keys to select, numbered from 0 and separated by commas: 0,3"""
     tolerance: float = 1e-3
-    """The largest weight that may stay on the other keys."""
+    """The largest weight that the other keys may have together."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

