@@ -214,7 +214,7 @@ def _numbered(
         points: number, x, y and series of each.
         drawn: the ends of all lines between and through points.
     """
-    figure = ax.get_figure()
+    figure = ax.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
 
