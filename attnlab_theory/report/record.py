@@ -67,7 +67,13 @@ def from_json(value: dict[str, Any]) -> Finding:
         "variance": None if variance is None else _variance_from_json(variance),
         "rival": None if rival is None else _rival_from_json(rival),
     }
-    return Finding(**{**value, **intervals, **judged, **beside})
+    setting = {name: _with_tuples(given) for name, given in value["setting"].items()}
+    return Finding(**{**value, "setting": setting, **intervals, **judged, **beside})
+
+
+def _with_tuples(value: Any) -> Any:
+    """A value of a setting as a run has it: JSON knows no tuples, settings no lists."""
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 
 def _variance_from_json(value: dict[str, Any]) -> VarianceCheck:

@@ -62,6 +62,13 @@ def test_a_finding_comes_back_from_its_file(tmp_path, predicted):
     assert record.read_findings(tmp_path / "x.json") == (finding,)
 
 
+def test_a_setting_comes_back_with_its_tuples(tmp_path):
+    finding = dataclasses.replace(FINDING, setting={"copies": (), "places": ((0.5, 1.0), (2.0, 3.0))})
+    files.write_text(tmp_path / "x.json", record.to_text([record.as_json(finding)]))
+    assert record.read_findings(tmp_path / "x.json") == (finding,)
+    assert record.read_findings(tmp_path / "x.json").of(FINDING.claim, copies=()) == (finding,)
+
+
 def test_a_finding_of_an_older_version_is_read(tmp_path):
     older = {name: value for name, value in record.as_json(FINDING).items() if name not in ("variance", "rival")}
     files.write_text(tmp_path / "x.json", record.to_text([older]))

@@ -69,15 +69,13 @@ def growth(estimates: Estimates) -> Figure:
     """The gain of the W-RNN over the RNN, by hidden size."""
     found = estimates.of(GAIN)
     (slope,) = estimates.of(GAIN_BY_SIZE)
-    low, high, by = slope.interval.low, slope.interval.high, slope.value
+    sign, said = 1, "The W-RNN's loss minus the RNN's changes"
     if all(e.value < 0 for e in found):
-        said = f"The W-RNN's lead over the RNN {'shrinks' if by > 0 else 'grows'}"
-        low, high = (low, high) if by > 0 else (-high, -low)
-    else:
-        said = "The W-RNN's loss minus the RNN's changes"
-    by = by if "changes" in said else abs(by)
+        sign, verb = (1, "shrinks") if slope.value > 0 else (-1, "grows")
+        said = f"The W-RNN's lead over the RNN {verb}"
+    low, high = sorted((sign * slope.interval.low, sign * slope.interval.high))
     title = (
-        f"{said} by {by:.3f} nats per token, on average,\n"
+        f"{said} by {sign * slope.value:.3f} nats per token, on average,\n"
         f"each time the hidden layers become twice as wide ({level(slope)} interval {low:.3f} to {high:.3f})"
     ).replace("-0", "−0")
     figure, (ax,) = style.panels(title, size=(7.2, 4.6))
