@@ -1,11 +1,14 @@
 """The grids of heads: one head far above all others keeps its number, and does not take the scale."""
 
+import types
+
 import pytest
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.heads.grids import BEYOND, UNKNOWN, VERDICTS, grid
+from attnlab_theory.labs.heads.figures import from_to
+from attnlab_theory.labs.heads.grids import BEYOND, UNKNOWN, VERDICTS, grid, tallied
 from attnlab_theory.stats import Interval
 
 
@@ -59,3 +62,14 @@ def test_a_lone_head_far_above_all_others_keeps_its_number(values, how, end, tex
 )
 def test_only_what_stands_in_the_cells_is_explained(values, verdicts, told):
     assert grid(Figure().subplots(), of_heads(values), (1, 3), verdicts) == told
+
+
+def test_a_tally_counts_each_verdict_once():
+    supported, refuted, undecided = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE
+    found = [types.SimpleNamespace(verdict=verdict) for verdict in (supported, refuted, refuted, undecided)]
+    assert tallied(found, "head") == "shown true in 1 head, false in 2, undecided in 1"
+    assert tallied([], "pair") == "shown true in 0 pairs, false in 0, undecided in 0"
+
+
+def test_a_range_ends_before_the_next_start():
+    assert [from_to(start, (2, 16, 32)) for start in (2, 16, 32)] == ["2 to 15", "16 to 31", "32 or more"]

@@ -50,7 +50,7 @@ class Heads(WithJson):
     predicted: int = 200
     """For how many sentences theory predicts the weights. 0: none, which saves the slowest part of premises."""
     few: int = 200
-    """How many sentences `collapse` and `approximations` read. The latter takes all for accuracies."""
+    """How many sentences `collapse` and `approximations` read. For accuracies, `approximations` reads all."""
     most_features: int = 1024
     """The largest number of random features that approximations try, at least 1024."""
     seed: int = 0
