@@ -46,11 +46,10 @@ def causal(
         lengths: at which it is tried too, with the tokens replaced that follow on an edge of a block.
         longer: from a case and a length to the case with so many tokens.
     """
-    compiled = jax.jit(mix)
+    mixed = jax.jit(lambda case, x: mix(dataclasses.replace(case, x=x)))
 
     def moved(case: Tokens, cuts: tuple[int, ...] | None) -> float:
-        x = np.asarray(case.x)
-        return leaks(lambda x: compiled(dataclasses.replace(case, x=x)), x, cuts=cuts).worst[1]
+        return leaks(lambda x: mixed(case, x), np.asarray(case.x), cuts=cuts).worst[1]
 
     def residual(case: Tokens) -> float:
         beyond = (moved(longer(case, n), tuple(cut for cut in EDGES if cut < n)) for n in lengths)
