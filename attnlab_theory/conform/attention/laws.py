@@ -22,7 +22,7 @@ from attnlab_theory.conform.suite import NOTHING, Said
 LENGTHS = (1, 2, 15, 16, 17, 33, 63, 64, 65, 128, 130)
 """The lengths that a numpy or torch target is given."""
 
-COMPILED = (1, 17, 65)
+COMPILED = (1, 17, 130)
 """The lengths that a jax target is given. It compiles a program for each."""
 
 

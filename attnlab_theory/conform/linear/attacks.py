@@ -7,7 +7,8 @@ from typing import Any
 from attnlab_theory.conform.linear.cases import Case
 from attnlab_theory.conform.linear.conventions import Conventions
 
-LENGTHS = (15, 16, 17, 63, 64, 65, 127, 128, 129, 130)
+LENGTHS = (130, 17, 65, 15, 16, 63, 64, 127, 128, 129)
+"""Beside the edges of blocks; those first that are tried where every shape is compiled."""
 
 FEW = 4
 """Cases of each attack where every shape is compiled."""

@@ -15,7 +15,7 @@ from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
 
 LENGTHS = (2, 5, 16, 17, 33, 64, 65, 130)
-COMPILED = (5, 17, 65)
+COMPILED = (5, 17, 130)
 
 NEAR_ONE = 0.01
 """How far from one the mean of constant values of one may be with normal queries and keys.
