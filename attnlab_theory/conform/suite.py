@@ -65,6 +65,11 @@ class Said(NamedTuple):
 NOTHING = Said("none", "", 0)
 
 
+def refuses(line: str) -> bool:
+    """Whether a line tells of an exception, which is a refusal, rather than of a wrong answer or of none."""
+    return line[:1].isupper()
+
+
 class Suite(abc.ABC):
     """A target, and what it promises.
 

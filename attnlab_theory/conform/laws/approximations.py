@@ -1,5 +1,6 @@
 """What holds of attention by random features: laws, each with its error rate."""
 
+import itertools
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -13,10 +14,16 @@ from attnlab_theory.stats import student
 DRAWS = 200
 """Draws for each number of features."""
 
+TOKENS = (6, 70)
+"""Few, and so many that sums which are carried from chunk to chunk are seen."""
 
-def _errors(target: Approximation, count: int | None, *, causal: bool) -> np.ndarray | str:
+BOUND = student("a mean of quotients of sums over features")
+
+
+def _errors(
+    target: Approximation, given: tuple[np.ndarray, ...], count: int | None, *, causal: bool = False
+) -> np.ndarray | str:
     """Errors of draws, [draws b h t e]; what is wrong, in words, if there are none."""
-    given = target.drawn()
     right, found = target.exact(given, causal=causal), []
     for seed in range(DRAWS):
         answer = target.ask(given, 5000 + seed, count=count, causal=causal)
@@ -31,36 +38,54 @@ def near(target: Approximation) -> Said:
     """The mean of draws is softmax attention, but for the bias of a quotient.
 
     The output is N / D, and N - o D has mean 0 for the right o. So |E out - o| is at most the root mean square of
-    (N - o D) / D times the relative standard deviation of D, and twice that, for D is inside the first, too.
+    (N - o D) / D times the relative standard deviation of D, and twice that, for D is inside the first, too. Both
+    are had from the draws (`Approximation.noise`).
+
+    Beside the outputs one by one, all of them are compared together: how far they move from the mean of the values
+    that a query sees, along the way of softmax attention. A wrong scale or another kernel shows there first.
     """
     count = COUNTS[-1] if "count" in target.names else None
-    given = target.drawn()
-    bound, width, allowed = student("a mean of quotients of sums over features"), 0.0, 0.0
-    for causal in (False, True) if "causal" in target.names else (False,):
-        errors = _errors(target, count, causal=causal)
+    width, together = 0.0, 0.0
+    flags = (False, True) if "causal" in target.names else (False,)
+    for tokens, causal in itertools.product(TOKENS, flags):
+        given = target.drawn(tokens=tokens)
+        errors = _errors(target, given, count, causal=causal)
         if isinstance(errors, str):
-            return Said("fails", errors)
+            return Said("fails", f"{tokens} tokens: {errors}")
+        noise = errors.std(0)
+        slack = 2 * noise * np.minimum(noise * target.noise(given, causal=causal), 0.5) + 1e-5
+        way = target.exact(given, causal=causal) - target.means(given, causal=causal)
+        size, alpha = float((way**2).sum()), ALPHA / 2 / len(TOKENS) / len(flags)
+        moved, room = (errors * way).sum((1, 2, 3, 4)) / size, float((slack * np.abs(way)).sum()) / size
+        interval = BOUND.interval(moved, alpha)
+        together = max(together, interval.width / 2 + room)
+        if not agrees(interval, 0.0, room):
+            said = (
+                f"the mean of {DRAWS} draws goes {1 + moved.mean():.0%} of the way from the mean of the values to"
+            )
+            more = f"softmax attention{', causal' * causal} ({tokens} tokens; chance makes {together:.0%})"
+            return Said("fails", f"{said} {more}: the scale or the kernel is another one, or a sum is", DRAWS)
         for place in np.ndindex(errors.shape[1:]):
             row = errors[(slice(None), *place)]
-            interval = bound.interval(row, ALPHA / errors[0].size / 2)
-            slack = 2 * float(np.sqrt((row**2).mean())) * target.spread(given, count) + 1e-5
+            interval, most = BOUND.interval(row, alpha / errors[0].size), float(slack[place])
             if not np.isfinite(interval.width):
-                interval, slack = type(interval).point(float(row[0])), 1e-5
-            width, allowed = max(width, interval.width), max(allowed, slack)
-            if not agrees(interval, 0.0, slack):
+                interval, most = type(interval).point(float(row[0])), 1e-5
+            width = max(width, interval.width + most)
+            if not agrees(interval, 0.0, most):
                 said = f"the mean of {DRAWS} draws is {row.mean():.3g} off softmax attention{', causal' * causal}"
-                more = f"at [b h t e] = {[*place]}; {slack:.2g} would be the bias of a quotient"
+                more = f"at [b h t e] = {[*place]} of {tokens} tokens; {most:.2g} would be the bias of a quotient"
                 return Said("fails", f"{said}, {more}", DRAWS)
-    return Said("holds", f"{width + allowed:.2g} would be seen; false alarms {ALPHA:g}", DRAWS)
+    said = f"{width:.2g} would be seen, and a scale that is wrong by {together:.0%}"
+    return Said("holds", f"{said}; false alarms {ALPHA:g}", DRAWS * len(TOKENS))
 
 
 def shrinks(target: Approximation) -> Said:
     """The mean square error falls with the number of features, as 1 / m."""
     if "count" not in target.names:
         return NOTHING
-    squares = []
+    squares, given = [], target.drawn()
     for count in COUNTS:
-        errors = _errors(target, count, causal=False)
+        errors = _errors(target, given, count)
         if isinstance(errors, str):
             return Said("fails", f"{count} features: {errors}")
         squares.append((errors**2).mean((1, 2, 3, 4)))

@@ -18,7 +18,7 @@ from attnlab_theory.conform.asking import (
     refuse_unknown,
     shapes,
 )  # fmt: skip
-from attnlab_theory.conform.attention.reference import Problem, attend
+from attnlab_theory.conform.attention.reference import Attended, Problem, attend
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.laws.dice import Dice, dice_of
 
@@ -75,27 +75,46 @@ class Approximation:
 
     def exact(self, given: tuple[np.ndarray, ...], *, causal: bool = False) -> np.ndarray:
         """Softmax attention."""
+        return self._attended(given, causal=causal).output
+
+    def means(self, given: tuple[np.ndarray, ...], *, causal: bool = False) -> np.ndarray:
+        """The mean of the values that each query sees, [b h t e]."""
+        q, k, v = given
+        return self._attended((np.zeros_like(q), k, v), causal=causal).output
+
+    def _attended(self, given: tuple[np.ndarray, ...], *, causal: bool) -> Attended:
         q, k, v = given
         n = q.shape[2]
         seen = np.tri(n, dtype=bool) if causal or self.causal else np.ones((n, n), bool)
-        return attend(Problem(q, k, v, self.factor(q.shape[-1]), seen[None, None])).output
+        return attend(Problem(q, k, v, self.factor(q.shape[-1]), seen[None, None]))
 
     def factor(self, width: int) -> float:
         """The scale of the scores."""
         return scales.factor(self.scale, width)
 
-    def spread(self, given: tuple[np.ndarray, ...], count: int | None) -> float:
-        """The largest relative standard deviation of a normaliser by independent features; 0.5 if it is not known.
+    def noise(self, given: tuple[np.ndarray, ...], *, causal: bool = False) -> np.ndarray:
+        """The relative standard deviation of a normaliser, divided by the standard deviation of an output.
 
-        It is at most that of one weight, by either family of `kernels`.
+        By m independent features, estimates of the kernels K_i of one query and its keys have covariances, namely
+        K_i K_j C_ij / m. C_ij is exp((q + k_i).(q + k_j)) - 1 by positive ones. It is cosh((q - k_i).(q - k_j)) - 1
+        by pairs of sines and cosines. With weights w and values v the normaliser has the relative variance w C w.
+        The output has w (v - o) C w (v - o), to first order. The larger quotient of the two families counts.
+
+        Returns:
+            [b h t e]; the same for any m.
         """
-        if count is None:
-            return 0.5
-        q, k = (np.asarray(x, np.float64) * self.factor(x.shape[-1]) ** 0.5 for x in given[:2])
-        near = ((q[..., :, None, :] + k[..., None, :, :]) ** 2).sum(-1).max()
-        far = ((q[..., :, None, :] - k[..., None, :, :]) ** 2).sum(-1).max()
-        most = max(np.expm1(near), np.exp(far) * (1 + np.exp(-2 * far) / 2))
-        return float(min((most / count) ** 0.5, 0.5))
+        q, k, v = (np.asarray(x, np.float64) for x in given)
+        root = self.factor(q.shape[-1]) ** 0.5
+        answer = self._attended(given, causal=causal)
+        w, apart = answer.weights, v[:, :, None] - answer.output[..., None, :]
+        found = np.zeros(answer.output.shape)
+        for sign, covariance in ((1, np.expm1), (-1, lambda x: np.cosh(x) - 1)):
+            points = root * (q[..., None, :] + sign * k[:, :, None])
+            each = covariance(np.einsum("bhtid,bhtjd->bhtij", points, points))
+            by_normaliser = np.einsum("bhti,bhtj,bhtij->bht", w, w, each)[..., None]
+            by_output = np.einsum("bhti,bhtie,bhtj,bhtje,bhtij->bhte", w, apart, w, apart, each, optimize=True)
+            found = np.maximum(found, (by_normaliser / np.maximum(by_output, 1e-30)) ** 0.5)
+        return found
 
     def lines(self) -> list[tuple[str, str]]:
         """How it is called, in words."""

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from attnlab_theory.conform.laws import opposites
-from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
+from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded, uneven
 from attnlab_theory.conform.laws.kernels import KERNELS, variance
-from attnlab_theory.conform.laws.mapping import COUNT, PLACED, FeatureDraw
+from attnlab_theory.conform.laws.mapping import COUNT, PLACED, Estimates, FeatureDraw
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, refuses
 from attnlab_theory.stats import known_variance, normal
 
 DRAWS = 1000
@@ -38,19 +38,26 @@ class Features:
 
     def __init__(self, drawing: FeatureDraw) -> None:
         self.drawing = drawing
-        self._drawn: dict[int | None, tuple[str, np.ndarray, np.ndarray]] = {}
+        self._drawn: dict[int | None, Estimates] = {}
 
-    def drawn(self, count: int | None = None) -> tuple[str, np.ndarray, np.ndarray]:
-        """Trouble, estimates [draws pairs], and the features of the last draw."""
+    def drawn(self, count: int | None = None) -> Estimates:
+        """The estimates of all laws, by so many features."""
         if count not in self._drawn:
             self._drawn[count] = self.drawing.estimates(range(FIRST, FIRST + DRAWS), count)
         return self._drawn[count]
 
-    def variances(self, features: np.ndarray) -> np.ndarray:
-        """The variance of independent features, for each pair."""
+    def variances(self, drawn: Estimates) -> np.ndarray:
+        """What independent features would have as variance: [pairs] by a formula, or [draws pairs] as measured.
+
+        Positive features that differ for a row of zeros are no exp(w.x): generalized exponential ones are not.
+        They are taken one by one. The variance of a sum of independent numbers is the sum of their variances, and
+        each draw has its part of that.
+        """
         q, k = self.drawing.rows()
-        kernel = self.drawing.kernel
-        return variance(kernel, family(features, q, kernel), q, k, features.shape[-1])
+        found = family(drawn.features, q, self.drawing.kernel)
+        if found == "positive" and not self.drawing.same_at_zero(FIRST):
+            return ((drawn.products - drawn.products.mean(0)) ** 2).sum(-1)
+        return variance(self.drawing.kernel, found, q, k, drawn.features.shape[-1])
 
     @property
     def right(self) -> np.ndarray:
@@ -60,14 +67,17 @@ class Features:
 
 def kernel(features: Features) -> Said:
     """The mean of phi(q) . phi(k) is the kernel."""
-    trouble, drawn, last = features.drawn()
-    if trouble:
-        return Said("fails", trouble)
-    if not np.isfinite(drawn).all():
+    drawn = features.drawn()
+    if drawn.trouble:
+        return Said("fails", drawn.trouble)
+    if not np.isfinite(drawn.products).all():
         return Said("fails", "a feature is no number")
-    width = 0.0
-    variances, right = features.variances(last), features.right
-    for pair, row in enumerate(drawn.T):
+    width, right, variances = 0.0, features.right, features.variances(drawn)
+    if variances.ndim == 2:
+        if why := uneven(drawn.sums - drawn.sums.mean(0)):
+            return Said("not judged", why, DRAWS)
+        variances = variances.mean(0)
+    for pair, row in enumerate(drawn.sums.T):
         # The variance that is assumed is judged by a law of its own; twice of it leaves room for both.
         interval = known_variance(2 * float(variances[pair])).interval(row, ALPHA / len(right))
         width = max(width, interval.width / right[pair])
@@ -84,16 +94,21 @@ def spread(features: Features) -> Said:
     counts = (COUNT, COUNT // 4) if {"count", "projection"} & set(features.drawing.names) else (None,)
     bound = normal("the mean of a thousand squares; their law is skewed to the right, which makes it too low")
     for count in counts:
-        trouble, drawn, last = features.drawn(count if count != COUNT else None)
-        if trouble:
-            return Said("fails", trouble)
-        share = (drawn - drawn.mean(0)) ** 2 / features.variances(last)
-        for pair, row in enumerate(share.T):
-            interval = bound.interval(row, ALPHA / share.shape[1] / len(counts))
-            if interval.low > LARGEST_SHARE:
-                said = f"{last.shape[-1]} features have the variance of {last.shape[-1] / row.mean():.3g}"
+        drawn = features.drawn(count if count != COUNT else None)
+        if drawn.trouble:
+            return Said("fails", drawn.trouble)
+        own, number = features.variances(drawn), drawn.features.shape[-1]
+        errors = drawn.sums - drawn.sums.mean(0)
+        if own.ndim == 2 and (why := uneven(errors)):
+            return Said("not judged", why, DRAWS)
+        # Squares less what they should be on average, in units of that, which may be measured.
+        more = (errors**2 - own) / np.atleast_2d(own).mean(0)
+        for pair, row in enumerate(more.T):
+            interval = bound.interval(row, ALPHA / more.shape[1] / len(counts))
+            if interval.low > LARGEST_SHARE - 1:
+                said = f"{number} features have the variance of {number / (1 + row.mean()):.3g}"
                 return Said("fails", f"{said} independent ones (pair {pair}); false alarms {ALPHA:g}", DRAWS)
-        shares.append(share.mean())
+        shares.append(1 + more.mean())
     said = ", ".join(f"{share:.2f}" for share in shares)
     return Said("holds", f"{said} of that of independent features; false alarms {ALPHA:g}", DRAWS * len(counts))
 
@@ -102,7 +117,7 @@ def counted(features: Features) -> Said:
     """The number of features that is asked for is the number that comes, or twice it."""
     if "count" not in features.drawing.names:
         return NOTHING
-    widths = [features.drawn(count)[2].shape[-1] for count in (None, COUNT // 4)]
+    widths = [features.drawn(count).features.shape[-1] for count in (None, COUNT // 4)]
     if widths[0] != 4 * widths[1] or not widths[0]:
         return Said("fails", f"{COUNT} and {COUNT // 4} are asked for, and {widths[0]} and {widths[1]} come")
     return Said("convention", f"{COUNT} are asked for, and {widths[0]} come")
@@ -118,10 +133,10 @@ def seeds(features: Features) -> Said:
 
 def independent(features: Features) -> Said:
     """Seeds that follow each other give estimates that are not correlated."""
-    trouble, drawn, _ = features.drawn()
-    if trouble:
-        return Said("fails", trouble)
-    errors = drawn - drawn.mean(0)
+    drawn = features.drawn()
+    if drawn.trouble:
+        return Said("fails", drawn.trouble)
+    errors = drawn.sums - drawn.sums.mean(0)
     # Of one pair, for all pairs share their projections.
     products = errors[::2, 0] * errors[1::2, 0] / max(float((errors[:, 0] ** 2).mean()), 1e-300)
     if products.min() == products.max():
@@ -155,7 +170,9 @@ def large(features: Features) -> Said:
     """What becomes of long rows is told."""
     answer = features.drawing.ask(20 * PLACED[:, 0], 3)
     if answer.trouble:
-        return Said("fails", answer.trouble)
+        # Features that float32 cannot hold may be refused.
+        verdict = "convention" if refuses(answer.trouble) else "fails"
+        return Said(verdict, f"rows of length 10 and more: {answer.trouble}")
     finite = np.isfinite(answer.output).all()
     return Said("convention", f"rows of length 10 and more: {'numbers' if finite else 'NaN or infinity'}")
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,6 +56,21 @@ TRIALS = 100
 """Draws by which the kernel is guessed; the laws draw others."""
 
 
+class Estimates(NamedTuple):
+    """What many draws estimate."""
+
+    trouble: str
+    products: np.ndarray
+    """Of each feature of a query and of its key, [draws pairs f]."""
+    features: np.ndarray
+    """Those of the queries by the last draw, [pairs f]."""
+
+    @property
+    def sums(self) -> np.ndarray:
+        """The estimates of the kernel, [draws pairs]."""
+        return self.products.sum(-1)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FeatureDraw:
     """One map of rows to random features, and how it is called."""
@@ -87,19 +102,25 @@ class FeatureDraw:
         """Queries and keys [n d] of the pairs, scaled as the kernel has them."""
         return scaled(PLACED[:, 0], self.scale), scaled(PLACED[:, 1], self.scale)
 
-    def estimates(self, seeds: range, count: int | None = None) -> tuple[str, np.ndarray, np.ndarray]:
-        """Estimates of each pair by each seed: trouble, [draws pairs], the queries' features by the last seed."""
+    def same_at_zero(self, seed: int) -> bool:
+        """Whether all features of a row of zeros are alike, as exp(w.x) is 1 there whatever w."""
+        answer = self.ask(np.zeros((1, WIDTH)), seed)
+        return not answer.trouble and bool(np.ptp(answer.output) <= 1e-3 * np.abs(answer.output).max())
+
+    def estimates(self, seeds: range, count: int | None = None) -> Estimates:
+        """Estimates of each pair by each seed."""
         found, features = [], np.zeros((0, 0))
         for seed in seeds:
             one = self.ask(PLACED[:, 0], seed, query=True, count=count)
             other = self.ask(PLACED[:, 1], seed, query=False, count=count)
-            if one.trouble or other.trouble:
-                return one.trouble or other.trouble, np.zeros((0, ROWS)), features
+            trouble = one.trouble or other.trouble
+            if not trouble and one.output.shape != other.output.shape:
+                trouble = "queries and keys have different numbers of features"
+            if trouble:
+                return Estimates(trouble, np.zeros((0, ROWS, 0)), features)
             features = one.output[0, 0]
-            if one.output.shape != other.output.shape:
-                return "queries and keys have different numbers of features", np.zeros((0, ROWS)), features
-            found.append((features * other.output[0, 0]).sum(-1))
-        return "", np.array(found), features
+            found.append(features * other.output[0, 0])
+        return Estimates("", np.array(found), features)
 
 
 def mapping_of(caller: Caller, declared: Mapping[str, Any]) -> FeatureDraw:
@@ -142,15 +163,16 @@ class _Throw:
 
 def _nearest(mapping: FeatureDraw, declared: Mapping[str, Any]) -> FeatureDraw:
     """The kernel and the scale that the mean of a few estimates is nearest to."""
-    trouble, drawn, _ = mapping.estimates(range(TRIALS))
-    if trouble:
+    drawn = mapping.estimates(range(TRIALS))
+    if drawn.trouble:
         return mapping
+    mean = drawn.sums.mean(0)
     best: tuple[float, FeatureDraw] | None = None
     for kernel in (declared["kernel"],) if "kernel" in declared else KERNELS:
         for scale in (declared["scale"],) if "scale" in declared else SCALES:
             trial = dataclasses.replace(mapping, kernel=kernel, scale=scale)
             with np.errstate(invalid="ignore", over="ignore"):
-                error = float(np.nan_to_num(np.abs(drawn.mean(0) - KERNELS[kernel](*trial.rows())), nan=1e30).max())
+                error = float(np.nan_to_num(np.abs(mean - KERNELS[kernel](*trial.rows())), nan=1e30).max())
             if best is None or error < best[0]:
                 best = error, trial
     assert best is not None

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab_theory.conform.laws.dice import ALPHA, agrees
+from attnlab_theory.conform.laws.dice import ALPHA, agrees, uneven
 from attnlab_theory.conform.laws.kernels import KERNELS, scaled
 from attnlab_theory.conform.laws.mapping import WIDTH
 from attnlab_theory.conform.suite import NOTHING, Said
-from attnlab_theory.stats import known_variance
+from attnlab_theory.stats import known_variance, normal
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.asking import Answer
@@ -83,9 +83,15 @@ def signs(draw: "FeatureDraw") -> Said:
         gaps[i] = (sizes[:WIDTH] - sizes[WIDTH:]).mean()
     if not np.isfinite(gaps).all():
         return Said("fails", "a feature is no number")
-    variance = (2 * np.expm1(T**2) - 2 * np.expm1(-(T**2))) / count / WIDTH
-    # As by the kernel, twice the variance leaves room for what another law judges.
-    interval = known_variance(2 * variance).interval(gaps, ALPHA)
+    if draw.same_at_zero(FIRST):
+        variance = (2 * np.expm1(T**2) - 2 * np.expm1(-(T**2))) / count / WIDTH
+        # As by the kernel, twice the variance leaves room for what another law judges.
+        bound = known_variance(2 * variance)
+    elif why := uneven(gaps):
+        return Said("not judged", why, DRAWS)
+    else:
+        bound = normal("means of four differences, whose law is symmetric; no formula of their variance is known")
+    interval = bound.interval(gaps, ALPHA)
     if not agrees(interval, 0.0, ROUNDING):
         return Said(
             "fails",

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from attnlab_theory.conform.positions.alibi_judging import FUTURES, Biases, Size, published
-from attnlab_theory.conform.positions.calling import Shown, refuses
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.positions.calling import Shown
+from attnlab_theory.conform.suite import NOTHING, Said, refuses
 
 Law = Callable[[Biases], Said]
 

@@ -282,11 +282,6 @@ def largest(given: np.ndarray, right: np.ndarray, most: np.ndarray) -> tuple[flo
     return float(ratio[place]), tuple(int(i) for i in place)
 
 
-def refuses(line: str) -> bool:
-    """Whether a line tells of an exception, which is a refusal, rather than of a wrong answer or of none."""
-    return line[:1].isupper()
-
-
 def off(ratio: float) -> str:
     """How many tolerances, in words."""
     return "" if np.isinf(ratio) else f", {ratio:,.3g} tolerances off"

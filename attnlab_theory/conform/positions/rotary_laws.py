@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 
 from attnlab_theory.conform.positions import rotary_together as together
 from attnlab_theory.conform.positions import rotary_ways as ways
-from attnlab_theory.conform.positions.calling import Shown, drawn, refuses
+from attnlab_theory.conform.positions.calling import Shown, drawn
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
 from attnlab_theory.conform.positions.rotary_widths import widths
 from attnlab_theory.conform.precision import told
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, refuses
 
 LARGE = (300, 1023, 2047, 4095, 16383, 131071)
 """Positions of long texts."""

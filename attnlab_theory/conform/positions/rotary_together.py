@@ -4,11 +4,11 @@ import numpy as np
 
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions import tolerances
-from attnlab_theory.conform.positions.calling import Given, Shown, drawn, largest, off, refuses
+from attnlab_theory.conform.positions.calling import Given, Shown, drawn, largest, off
 from attnlab_theory.conform.positions.frequencies import SHORT, power
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, refuses
 
 SCATTERED = (3, 0, 11, 5, 5, 40, 1)
 """Positions in no order, one of them twice."""

@@ -3,10 +3,10 @@
 import numpy as np
 
 from attnlab_theory.conform.positions import rotary_ways as ways
-from attnlab_theory.conform.positions.calling import Shown, refuses
+from attnlab_theory.conform.positions.calling import Shown
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
-from attnlab_theory.conform.suite import Said
+from attnlab_theory.conform.suite import Said, refuses
 
 NEAR = 1e-3
 """How far frequencies and numbers of one table may be apart, in parts of them."""

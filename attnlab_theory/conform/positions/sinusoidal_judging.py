@@ -17,12 +17,11 @@ from attnlab_theory.conform.positions.calling import (
     drawn,
     largest,
     off,
-    refuses,
     whole,
 )
 from attnlab_theory.conform.positions.frequencies import SHORT, TRIAL, Fit, fitted, power, unwrapped
 from attnlab_theory.conform.positions.rotary_ways import PAIRS, firsts
-from attnlab_theory.conform.suite import HUNG, Said
+from attnlab_theory.conform.suite import HUNG, Said, refuses
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "at": (

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from attnlab_theory.conform.positions import tolerances
-from attnlab_theory.conform.positions.calling import Shown, largest, off, refuses
+from attnlab_theory.conform.positions.calling import Shown, largest, off
 from attnlab_theory.conform.positions.frequencies import formula
 from attnlab_theory.conform.positions.rotary_ways import firsts
 from attnlab_theory.conform.positions.sinusoidal_judging import Sinusoids
 from attnlab_theory.conform.precision import told
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, refuses
 
 Law = Callable[[Sinusoids], Said]
 

@@ -46,12 +46,37 @@ def hyperbolic(x, key):
     return np.concatenate([np.exp(p - _size(x)), np.exp(-p - _size(x))], -1) / 8
 
 
+def generalized(x, seed=0, m=64, a=-0.1):
+    """Generalized exponential features, unbiased for every a (Likhosherstov et al. 2022)."""
+    w, d = _drawn(seed, m, x.shape[-1]), x.shape[-1]
+    spread = np.float32(1 - 4 * a)
+    size = np.float32(a) * (w**2).sum(-1) - _size(x)
+    return spread ** (d / 4) * np.exp(size + np.sqrt(spread) * (x @ w.T)) / np.float32(m**0.5)
+
+
+def heavy(x, seed=0):
+    """The same with the other sign, whose variance is larger."""
+    return generalized(x, seed, 256, 0.05)
+
+
+def refuses_long_rows(x, seed=0):
+    if _size(x).max() > 40:
+        raise ValueError("rows are too long for float32")
+    return positive(x, seed)
+
+
+def repeated(x, seed=0):
+    """Half as many draws as features."""
+    half = generalized(x, seed, 32)
+    return np.concatenate([half, half], -1) / np.float32(2**0.5)
+
+
 def projected(x, projection_matrix, is_query=True):
     del is_query
     return np.exp(x @ projection_matrix.T - _size(x)) / projection_matrix.shape[0] ** 0.5
 
 
-RIGHT = (positive, pairs, phases, orthogonal, hyperbolic, projected)
+RIGHT = (positive, pairs, phases, orthogonal, hyperbolic, generalized, heavy, refuses_long_rows, projected)
 
 
 def attention(q, k, v, seed, num_features=128, causal=False):
@@ -135,14 +160,18 @@ def buggy_attention(bug):
 
     def target(q, k, v, seed, num_features=128, causal=False):
         scale = q.dtype.type(q.shape[-1] ** -0.25)
-        a, b = q * scale, k * scale
+        a, b = (q if bug == "scale of queries forgotten" else q * scale), k * scale
         m = 16 if bug == "number ignored" else num_features
         f, g = positive(a, seed, m), positive(b, seed + (bug == "keys have draws of their own"), m)
         if bug == "size of keys forgotten":
             g = g * np.exp(_size(b))
         if bug == "maximum of each key":
             g = g / g.max(-1, keepdims=True)
+        if bug == "logarithms for features":
+            f = np.log(f) - np.log(f).max(-1, keepdims=True)
         weights = f @ np.swapaxes(g, -1, -2)
+        if bug == "sums of the first 64 keys are lost":
+            weights[..., 64:, :64] = 0
         whole = weights.sum(-1, keepdims=True)
         weights = np.tril(weights) if causal else weights
         if bug == "strictly causal" and causal:
@@ -174,4 +203,5 @@ ATTENTION_BUGS = (
     "number ignored", "keys have draws of their own", "size of keys forgotten", "maximum of each key",
     "strictly causal", "normaliser of the whole", "eps of .1", "normaliser of another seed",
     "maximum covers the future", "heads mixed", "no seed is used", "writes into k",
+    "scale of queries forgotten", "logarithms for features", "sums of the first 64 keys are lost",
 )  # fmt: skip
