@@ -106,14 +106,15 @@ class Approximation:
         q, k, v = (np.asarray(x, np.float64) for x in given)
         root = self.factor(q.shape[-1]) ** 0.5
         answer = self._attended(given, causal=causal)
-        w, apart = answer.weights, v[:, :, None] - answer.output[..., None, :]
         found = np.zeros(answer.output.shape)
-        for sign, covariance in ((1, np.expm1), (-1, lambda x: np.cosh(x) - 1)):
-            points = root * (q[..., None, :] + sign * k[:, :, None])
-            each = covariance(np.einsum("bhtid,bhtjd->bhtij", points, points))
-            by_normaliser = np.einsum("bhti,bhtj,bhtij->bht", w, w, each)[..., None]
-            by_output = np.einsum("bhti,bhtie,bhtj,bhtje,bhtij->bhte", w, apart, w, apart, each, optimize=True)
-            found = np.maximum(found, (by_normaliser / np.maximum(by_output, 1e-30)) ** 0.5)
+        for at in np.ndindex(answer.output.shape[:2]):
+            w, apart = answer.weights[at], v[at] - answer.output[at][:, None]
+            for sign, covariance in ((1, np.expm1), (-1, lambda x: np.cosh(x) - 1)):
+                points = root * (q[at][:, None] + sign * k[at])
+                each = w[:, :, None] * w[:, None] * covariance(points @ points.swapaxes(1, 2))
+                by_normaliser = each.sum((1, 2))[:, None]
+                by_output = (apart * (each @ apart)).sum(1)
+                found[at] = np.maximum(found[at], (by_normaliser / np.maximum(by_output, 1e-30)) ** 0.5)
         return found
 
     def lines(self) -> list[tuple[str, str]]:

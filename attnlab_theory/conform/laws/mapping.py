@@ -61,9 +61,9 @@ class Estimates(NamedTuple):
 
     trouble: str
     products: np.ndarray
-    """Of each feature of a query and of its key, [draws pairs f]."""
+    """Each feature of a query times that of its key, [draws pairs f]."""
     features: np.ndarray
-    """Those of the queries by the last draw, [pairs f]."""
+    """The queries' features by the last draw, [pairs f]."""
 
     @property
     def sums(self) -> np.ndarray:

@@ -49,6 +49,7 @@ KEY = {
     "visibility": "queries do not see the keys that they should",
     "masks": "the weights do not follow the mask",
     "causality": "outputs change with later tokens",
+    "approximates": "outputs are not those of softmax attention on average over random draws",
     "token by token": "fed one token at a time with a cache, outputs are not those of the whole sequence",
     "mixer": "column of layers that map a sequence to a sequence",
     "decode": "column of layers that keep a cache of keys and values",

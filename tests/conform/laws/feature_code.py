@@ -172,6 +172,8 @@ def buggy_attention(bug):
         weights = f @ np.swapaxes(g, -1, -2)
         if bug == "sums of the first 64 keys are lost":
             weights[..., 64:, :64] = 0
+        if bug == "old sums change their sign":
+            weights[..., 128:, :64] *= -1
         whole = weights.sum(-1, keepdims=True)
         weights = np.tril(weights) if causal else weights
         if bug == "strictly causal" and causal:
@@ -204,4 +206,5 @@ ATTENTION_BUGS = (
     "strictly causal", "normaliser of the whole", "eps of .1", "normaliser of another seed",
     "maximum covers the future", "heads mixed", "no seed is used", "writes into k",
     "scale of queries forgotten", "logarithms for features", "sums of the first 64 keys are lost",
+    "old sums change their sign",
 )  # fmt: skip
