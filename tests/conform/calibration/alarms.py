@@ -14,7 +14,7 @@ from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.kinds import KINDS
 from attnlab_theory.conform.precision import Precision
 from tests.conform import right, wrong
-from tests.conform.calibration.mutants import everything, future_hidden, near
+from tests.conform.calibration.ways import everything, future_hidden, near
 
 
 class Right(NamedTuple):

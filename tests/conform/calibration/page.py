@@ -1,24 +1,30 @@
 """The page of the calibration, from its record."""
 
 import json
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from attnlab_theory.conform.kinds import KINDS
 from attnlab_theory.conform.laws.dice import ALPHA
-from tests.conform.calibration import PAGE, RECORD
+from tests.conform.calibration import PAGE, RECORD, ways
 
 Rows = list[dict[str, Any]]
+
+NO_NUMBER = 1e300
+"""How far an output counts as moved that is an error, no number, or of another shape."""
 
 HEAD = """# Does `attnlab conform` find what is wrong, and nothing else?
 
 `python -m tests.conform.calibration` writes this page from [its record](../{record}). Three kinds of wrong code
 are judged as black boxes. *Planted* bugs were written for this purpose, in `tests/conform/wrong.py`. The bugs
 of the *museum* happened to somebody. *Mutants* are copies of our code with one change, as [the page on
-mutants](mutants.md) defines them. All changes of five files of `attnlab_theory/attention` are tried. The same
-code is also judged by ONNX's test cases, the *vectors*, within ONNX's own tolerance. Vectors in half precision
-are left out, because ONNX's tolerance fails right code there.
+mutants](mutants.md) defines them. All changes of these files of `attnlab_theory/attention` are tried:
+{files}
+
+The same code is also judged by ONNX's test cases, the *vectors*, within ONNX's own tolerance. Vectors in half
+precision are left out, because ONNX's tolerance fails right code there.
 """
 
 WRONG = """
@@ -26,11 +32,14 @@ WRONG = """
 
 A bug or a mutant counts if it changes an output that some kind promises, by more than rounding. ([The page on
 conform](conform.md) lists the kinds.) A change that is only a convention does not count. The bugs and mutants
-that do not count stand in the last two tables of this page, each with the reason. The row "museum, of
-attention" has the bugs of functions of queries, keys and values. The row "museum, others" has those of other
-kinds, of which ONNX's vectors of attention cannot be asked.
+that do not count stand in the last two tables of this page, each with the reason. The rows "of attention" have
+functions of queries, keys and values. The rows "others" have the other kinds, of which ONNX's vectors of
+attention cannot be asked.
 
 {table}
+
+{uncalled} of the mutants that are found are not called wrong, because no way is found to call them. The command
+says so, and its exit code is 2. With {broken} of them, calls raise an error, or give NaN or another shape.
 """
 
 RIGHT = """
@@ -91,15 +100,24 @@ def write(root: Path) -> None:
 def text(record: dict[str, Rows]) -> str:
     """The page as Markdown."""
     planted, museum, mutants, right = (record.get(name, []) for name in ("planted", "museum", "mutants", "right"))
+    counted = [each for each in mutants if not each["why"]]
+    uncalled = [each for each in counted if "a trial call" in each["by"]]
     rows = [
         _rate("planted", planted),
         _rate("museum, of attention", [each for each in museum if not each["why"] and _of_attention(each)]),
-        _rate("museum, others", [each for each in museum if not each["why"] and not _of_attention(each)]),
-        _rate("mutants", [each for each in mutants if not each["why"]]),
+        _rate(
+            "museum, others", [each for each in museum if not each["why"] and not _of_attention(each)], asked=False
+        ),
+        _rate("mutants, of attention", [each for each in counted if stem(each) in ways.ASKED]),
+        _rate("mutants, others", [each for each in counted if stem(each) not in ways.ASKED], asked=False),
     ]
-    found = HEAD.format(record=RECORD)
+    files = [f"`{name}`" for name in dict.fromkeys(map(stem, mutants))]
+    asked = textwrap.fill(f"{', '.join(files[:-1])} and {files[-1]}.", 110) if files else "none."
+    found = HEAD.format(record=RECORD, files=asked)
     found += WRONG.format(
-        table=_table(("wrong code", "asked", "found by conform", "found by ONNX's vectors"), rows)
+        table=_table(("wrong code", "asked", "found by conform", "found by ONNX's vectors"), rows),
+        uncalled=len(uncalled),
+        broken=sum(each["moved"] >= NO_NUMBER for each in uncalled),
     )
     calls = sorted({each["calls"] for each in right})
     of = f"{calls[0]:,} to {calls[-1]:,} calls" if calls else "no calls"
@@ -129,9 +147,14 @@ def _of_attention(bug: dict[str, Any]) -> bool:
     return KINDS[bug["kind"]].suite == KINDS["softmax"].suite
 
 
-def _rate(name: str, rows: Rows) -> tuple[str, ...]:
+def stem(mutant: dict[str, Any]) -> str:
+    """The name of the changed file without its ending."""
+    return mutant["file"].rpartition("/")[2].removesuffix(".py")
+
+
+def _rate(name: str, rows: Rows, *, asked: bool = True) -> tuple[str, ...]:
+    """A row of the first table; `asked` says whether ONNX's vectors were."""
     ours, theirs = (sum(bool(each[who]) for each in rows) for who in ("by", "onnx"))
-    asked = all(_of_attention(each) for each in rows if "kind" in each)
     return name, str(len(rows)), str(ours), str(theirs) if asked else "-"
 
 

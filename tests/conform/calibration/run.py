@@ -1,7 +1,7 @@
 """What the calibration asks, and what it answers, as plain values."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.suite import suite_class
 from attnlab_theory.museum.bugs import BUGS
 from tests.conform import wrong
-from tests.conform.calibration import alarms, judging, museum, mutants, suites
+from tests.conform.calibration import alarms, judging, museum, mutants, page, suites, ways
 from tests.mutants.changes import Change
 
 Say = Callable[[str], None]
@@ -73,6 +73,14 @@ def of_museum(say: Say = print, names: Sequence[str] = ()) -> list[dict[str, Any
     return found
 
 
+class Right(NamedTuple):
+    """What a way to call ours gives without a change."""
+
+    look: list[np.ndarray]
+    said: dict[str, str]
+    """Lines that tell of its conventions."""
+
+
 def of_mutants(
     changes: Sequence[Change],
     say: Say = print,
@@ -90,30 +98,35 @@ def of_mutants(
         ask: whether those that are not known are asked.
     """
     before = {_key(each): each for each in known if each["why"] != NOT_ASKED}
-    right: dict[str, tuple[list[np.ndarray], list[dict[str, str]]]] = {}
+    right: dict[str, list[Right]] = {}
     found: list[dict[str, Any]] = []
+    asked: set[tuple[Any, ...]] = set()
     for change in changes:
         name, inside = mutants.stem(change), mutants.function(change)
         one = {"file": change.file, "line": change.line, "start": change.start, "change": change.change}
         one |= {"function": inside, "by": "", "told": "", "onnx": "", "moved": 0.0}
-        one["why"] = mutants.NOT_RUN.get(inside, "" if ask else NOT_ASKED)
+        one["why"] = NO_KIND if name == "sparse" and inside in mutants.OF_BIGBIRD else "" if ask else NOT_ASKED
         if _key(one) in before or one["why"]:
             found.append(before.get(_key(one), one))
+            asked.add(_key(one))
             continue
         if name not in right:
-            right[name] = mutants.looks(name), [_lines(way) for way in mutants.WAYS[name]]
-        with mutants.mutated(change) as is_there:
+            with mutants.small_blocks(name):
+                right[name] = [_right(way) for way in mutants.WAYS[name]]
+        with mutants.small_blocks(name), mutants.mutated(change) as is_there:
             if is_there:
                 _ask(one, name, right[name])
             else:
                 one["why"] = "the function does not live on after its module is imported"
         found.append(one)
-        keep(found)
+        asked.add(_key(one))
+        keep([*found, *(each for key, each in before.items() if key not in asked)])
         say(f"{name}:{change.line} {change.change[:50]}: {one['by'] or one['why']}; ONNX: {one['onnx'] or '-'}")
     return found
 
 
 NOT_ASKED = "**not asked**: the run was stopped before"
+NO_KIND = "only BigBird uses the function, and no kind promises what it computes"
 
 
 def _key(one: dict[str, Any]) -> tuple[Any, ...]:
@@ -124,52 +137,84 @@ NEAR = 1e-5
 """What moves outputs of the size of one by no more is rounding, in float32 and with room for half precision."""
 
 
-def _ask(one: dict[str, Any], name: str, right: tuple[list[np.ndarray], list[dict[str, str]]]) -> None:
-    one["moved"] = _moved(right[0], mutants.looks(name))
+def _ask(one: dict[str, Any], name: str, right: Sequence[Right]) -> None:
+    moved = [_moved(each.look, way.look(way)) for way, each in zip(mutants.WAYS[name], right, strict=True)]
+    one["moved"] = max(each.most for each in moved)
     if one["moved"] == 0:
         one["why"] = "no output moved"
         return
-    for way, lines in zip(mutants.WAYS[name], right[1], strict=True):
-        declared = {**JAX, "layout": way.layout, **way.declared}
-        one["by"], _ = judging.by_suite(way.target, way.kind, declared, way.identities)
-        if one["by"]:
-            one["by"] = f"{way.kind}: {one['by']}"
+    for way, each, by_so_much in zip(mutants.WAYS[name], right, moved, strict=True):
+        if not by_so_much.most:
+            continue
+        by, said = _judged(way)
+        if by:
+            one["by"] = f"{way.kind}: {by}"
             break
+        lines = each.said
         if not one["told"]:
-            heard = _lines(way)
-            one["told"] = next((each for each, said in heard.items() if said != lines.get(each)), "")
-    asked, layout = mutants.ASKED.get(name, (mutants.everything, "htd"))
-    one["onnx"] = judging.by_vectors(asked, {**JAX, "layout": layout})
+            one["told"] = next((line for line in {**lines, **said} if said.get(line) != lines.get(line)), "")
+    if name in ways.ASKED:
+        asked, layout = ways.ASKED[name]
+        one["onnx"] = judging.by_vectors(asked, {**JAX, "layout": layout})
     if one["by"]:
         return
     if one["told"]:
         one["why"] = f"a convention, which is told: {one['told']}"
     elif one["moved"] < NEAR:
         one["why"] = "outputs moved by rounding only"
+    elif all(each.refusals for each in moved if each.most):
+        one["why"] = "only which inputs are refused changes: here those in which a NaN or an infinity is seen"
+    else:
+        one["why"] = mutants.UNSEEN.get((one["function"], one["change"]), "")
 
 
-def _lines(way: mutants.Ours) -> dict[str, str]:
-    """What conventions say of a way to call ours."""
+def _right(way: ways.Ours) -> Right:
+    by, said = _judged(way)
+    assert not by, (way, by)  # Ours is right, or nothing that is found of a change means anything.
+    return Right(way.look(way), said)
+
+
+TELLING = ("hidden keys", "blind rows", "hidden NaN")
+"""Rows that tell of conventions, whatever their verdict."""
+
+
+def _judged(way: ways.Ours) -> tuple[str, dict[str, str]]:
+    """The first identity that a way to call ours fails, and the lines that tell of its conventions."""
     try:
-        suite = AttentionSuite(Direct(way.target), way.kind, {**JAX, "layout": way.layout, **way.declared})
-    except ValueError as error:
-        return {"a trial call": str(error)}
+        suite = suite_class(way.kind)(Direct(way.target), way.kind, way.known)
+    except ValueError:
+        return "a trial call", {}
+    for name, _ in getattr(suite, "failures", ()):
+        return name, {}
     said = dict(suite.profile)
-    for name in ("hidden keys", "blind rows", "hidden NaN"):
-        if name in way.identities or not way.identities:
-            row = suite.row(name)
-            said[name] = "" if row is None else row.line
-    return said
+    for row in suite.rows(way.identities):
+        if row.verdict == "fails":
+            return row.name, {}
+        if row.verdict == "convention" or row.name in TELLING:
+            said[row.name] = row.line
+    return "", said
 
 
-def _moved(right: list[np.ndarray], found: list[np.ndarray]) -> float:
-    """The largest difference of two looks; infinite where shapes or NaN differ."""
-    most = 0.0
+class Moved(NamedTuple):
+    """How two looks differ."""
+
+    most: float
+    """The largest difference; `page.NO_NUMBER` where shapes or NaN differ."""
+    refusals: bool
+    """Whether all that differs is that one of the two refuses a call."""
+
+
+def _moved(right: list[np.ndarray], found: list[np.ndarray]) -> Moved:
+    if len(right) != len(found):
+        return Moved(page.NO_NUMBER, False)
+    most, answers = 0.0, 0
     for one, other in zip(right, found, strict=True):
-        if one.shape != other.shape or not np.array_equal(np.isnan(one), np.isnan(other)):
-            return 1e300
-        most = max(most, float(np.abs(np.nan_to_num(one) - np.nan_to_num(other)).max(initial=0.0)))
-    return most
+        if one.shape == other.shape and np.array_equal(np.isnan(one), np.isnan(other)):
+            apart = float(np.abs(np.nan_to_num(one) - np.nan_to_num(other)).max(initial=0.0))
+            most, answers = max(most, apart), answers + (apart > 0)
+        else:
+            most, answers = page.NO_NUMBER, answers + (one.size > 0 and other.size > 0)
+    return Moved(most, most > 0 and not answers)
 
 
 def of_right(

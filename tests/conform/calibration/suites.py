@@ -64,7 +64,7 @@ STYLES: Mapping[str, tuple[Iterable[Any] | Mapping[str, Any], str, str]] = {
     "model": (modelling.RIGHT, "plain, library, in place, no mask in steps", ""),
     "random-features": (
         (*feature_code.RIGHT, *feature_code.ATTENTION),
-        "positive, phases, attention, stabilised",
+        "positive, phases, generalized, attention, stabilised",
         "",
     ),
     "dropout": (dropout_code.RIGHT, "by_seed, by_generator, before_the_softmax, one_mask", ""),

@@ -8,7 +8,7 @@ import pytest
 from attnlab_theory.conform.kinds import KINDS
 from attnlab_theory.museum.bugs import BUGS
 from tests.conform import wrong
-from tests.conform.calibration import PAGE, RECORD, museum, others, page, suites
+from tests.conform.calibration import PAGE, RECORD, museum, mutants, others, page, run, suites
 from tests.conform.linear import linear_code
 
 ROOT = Path(__file__).parents[3]
@@ -54,8 +54,16 @@ def test_a_bug_of_another_kind_fails_and_right_code_in_its_place_holds(name, fou
 
 
 def test_every_mutant_is_found_or_has_a_reason():
-    assert len(FOUND["mutants"]) > 150
+    assert {mutants.stem(change) for change in mutants.changes()} == set(mutants.WAYS)
+    assert {page.stem(each) for each in FOUND["mutants"]} == set(mutants.WAYS)
     assert [each["change"] for each in FOUND["mutants"] if not each["by"] and not each["why"]] == []
+    assert [each["change"] for each in FOUND["mutants"] if each["why"] == run.NOT_ASKED] == []
+
+
+def test_no_reason_stays_of_a_change_that_is_found_or_gone():
+    given = {(each["function"], each["change"]): each["why"] for each in FOUND["mutants"]}
+    assert {at: given.get(at) for at in mutants.UNSEEN} == dict(mutants.UNSEEN)
+    assert set(mutants.OF_BIGBIRD) <= {each["function"] for each in FOUND["mutants"] if each["why"] == run.NO_KIND}
 
 
 def test_right_code_is_never_accused_and_its_errors_are_far_below_the_tolerance():
@@ -116,8 +124,6 @@ def quiet(line):
 
 
 def test_a_small_calibration_of_right_code():
-    from tests.conform.calibration import run
-
     names = ("numpy: plain", "numpy: one_key_after_the_other", "torch: plain")
     found = run.of_right(2, quiet, names)
     assert len(found) >= 6
@@ -126,7 +132,7 @@ def test_a_small_calibration_of_right_code():
 
 def test_a_small_calibration_of_wrong_code():
     pytest.importorskip("onnx", reason="onnx is not installed: its vectors were not calibrated")
-    from tests.conform.calibration import judging, mutants, run
+    from tests.conform.calibration import judging
 
     # What is right passes ONNX's vectors, so that their finds are finds.
     assert judging.by_vectors(run.with_everything(""), {}) == ""
