@@ -86,7 +86,8 @@ LISTS = """
 
 ## Mutants that do not count, or are not found
 
-*Changes* is the number of mutants of the function to which the reason applies.
+*Changes* is the number of mutants of the function to which the reason applies. *No output moved* means: in none
+of the calls that were made of this file.
 
 {rest}
 """
