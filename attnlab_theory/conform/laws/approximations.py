@@ -65,7 +65,7 @@ def near(target: Approximation) -> Said:
             calm = calm and noise.max() < largest / 10
         elif calm and noise.max() > largest:
             # More keys make the noise of a normaliser smaller, so that it comes no nearer to zero.
-            said = f"outputs of {call}, scatter by {noise.max():.2g}, where values are at most {largest:.2g}"
+            said = f"outputs scatter by {noise.max():.2g}, where values are at most {largest:.2g} ({call})"
             return Said("fails", f"{said}; with {TOKENS[0]} tokens they do not", DRAWS)
         slack = 2 * noise * np.minimum(noise * target.noise(given, causal=causal), 0.5) + 1e-5
         way = target.exact(given, causal=causal) - target.means(given, causal=causal)
@@ -74,13 +74,9 @@ def near(target: Approximation) -> Said:
         interval = BOUND.interval(moved, alpha)
         together = max(together, interval.width / 2 + room)
         if not agrees(interval, 0.0, room):
-            said = (
-                f"the mean of {DRAWS} draws goes {1 + moved.mean():.0%} of the way from the mean of the values to"
-            )
-            more = f"softmax attention ({call}; chance makes {together:.0%})"
-            return Said(
-                "fails", f"{said} {more}: the scale, the kernel, a sum or the law of the draws is wrong", DRAWS
-            )
+            said = f"the mean of {DRAWS} draws goes {1 + moved.mean():.0%} of the way from the mean of the values"
+            said += f" to softmax attention ({call}; chance makes {together:.0%}): "
+            return Said("fails", f"{said}the scale, the kernel, a sum or the law of the draws is wrong", DRAWS)
         one_by_one = _entries(errors, slack, alpha)
         if isinstance(one_by_one, str):
             return Said("fails", f"{one_by_one} would be the bias of a quotient; {call}", DRAWS)

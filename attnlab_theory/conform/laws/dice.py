@@ -16,8 +16,7 @@ ALPHA = 1e-6
 UNEVEN = 0.1
 """The largest share that one of a thousand squares may have of their sum, if their mean is trusted.
 
-Of squares of normal numbers it is 0.01. Generalized exponential features have 0.05 at most with a = -0.1, and
-0.2 to 0.99 with a > 0, where powers of them have no mean."""
+Of squares of normal numbers it is about 0.01. Where it is much larger, a few draws decide what the mean is."""
 
 STYLES: Mapping[str, Sequence[str]] = {
     "numpy": ("int", "numpy"),

@@ -44,6 +44,29 @@ def test_a_wrong_scale_or_kernel_is_found_where_the_number_of_features_is_not_kn
     assert FeatureSuite(Direct(target), "random-features").row("approximates").verdict == verdict
 
 
+def test_few_features_that_scatter_too_much_are_not_judged():
+    right = code.buggy_attention("")
+
+    def target(q, k, v, seed):
+        return right(q, k, v, seed, 2)
+
+    row = FeatureSuite(Direct(target), "random-features").row("approximates")
+    assert (row.verdict, "would pass" in row.line) == ("not judged", True)
+
+
+def test_outputs_that_scatter_only_where_there_are_many_keys_fail():
+    """So do those whose normaliser comes near zero there. Without a rule of its own this is not judged."""
+    right = code.buggy_attention("")
+
+    def target(q, k, v, seed):
+        out = right(q, k, v, seed, 256)
+        out[..., 128:, :] *= np.float32(500 * np.random.default_rng(seed).standard_normal())
+        return out
+
+    row = FeatureSuite(Direct(target), "random-features").row("approximates")
+    assert (row.verdict, row.line.startswith("outputs scatter by")) == ("fails", True)
+
+
 def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy_map("")) == []
     assert failures(code.buggy_attention("")) == []
