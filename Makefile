@@ -46,6 +46,7 @@ bench: $(VENV)/.peers
 
 # Hours, and it goes on where it stopped: docs/mutants.md.
 mutants: $(VENV)/.test
+	test -f lab/mutants/reach.jsonl || nice -n 15 $(BIN)/python -m tests.mutants reach
 	nice -n 15 $(BIN)/python -m tests.mutants rooms
 
 figures: $(VENV)/.lab

@@ -7,25 +7,17 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from scipy import stats
 
 from tests.mutants import record as records
-from tests.mutants.changes import changes_of, files_of
+from tests.mutants import trials
+from tests.mutants.changes import ROOT, Change, changes_of, files_of
 from tests.mutants.in_place import changed, changed_codes, is_imported, written
-from tests.mutants.reach import saying_what_is_reached
-from tests.mutants.rooms import (
-    ABOUT_ONE_MODULE,
-    READ_BY_OTHERS,
-    SECONDS_IN_PLACE,
-    Room,
-    Tree,
-    importing,
-    named_in_or_beside,
-    sampled,
-    survivors,
-)
+from tests.mutants.reach import AT_IMPORT, Reach, Test, saying_what_is_reached
+from tests.mutants.reach import write as write_reach
 
 
 def changes(tmp_path: Path, body: str) -> set[tuple[str, str]]:
@@ -169,24 +161,10 @@ def test_rooms_are_folders_or_files_of_the_package():
 
 
 def test_a_shorter_sample_is_the_beginning_of_a_longer():
-    short, every = sampled("stats", 5, 3)
-    long, _ = sampled("stats", 20, 3)
+    short, every = trials.sampled("stats", 5, 3)
+    long, _ = trials.sampled("stats", 20, 3)
     assert long[:5] == short
     assert every > 20
-
-
-def test_tests_that_import_a_name_of_the_package_import_the_module_it_comes_from():
-    root = Path(__file__).parents[1]
-    assert "tests/stats/test_assumed_variance.py" in importing("attnlab_theory/stats/assumed_variance.py", root)
-    assert "tests/stats/test_bounds.py" in importing("attnlab_theory/stats/bounds.py", root)
-    assert "tests/stats/test_groups.py" not in importing("attnlab_theory/stats/bounds.py", root)
-
-
-def test_a_module_is_known_by_the_claims_in_it_and_in_those_that_import_it():
-    root = Path(__file__).parents[1]
-    assert "window-heard" in named_in_or_beside("attnlab_theory/claims/sparse/hearing.py", root)
-    assert "window-heard" not in named_in_or_beside("attnlab_theory/claims/sparse/linformer.py", root)
-    assert "one-head-error" in named_in_or_beside("attnlab_theory/claims/noisy_keys/stretched_key.py", root)
 
 
 HEADER = {"commit": "c" * 40, "room": "stats", "sample": 2, "seed": 0, "all": 9}
@@ -213,169 +191,166 @@ def test_a_record_of_something_else_is_refused_in_one_line(tmp_path, name, other
     assert "\n" not in str(refused.value)
 
 
-def test_near_and_quick_tests_are_asked_first_and_failing_ones_never(tmp_path):
-    path = tmp_path / "module.py"
+def one_change(tmp_path: Path) -> Change:
+    """`x + 1 -> x - 1` in a module of its own room."""
+    path = tmp_path / "attnlab_theory/room/module.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("def f(x):\n    return x + 1\n")
-    change = changes_of(path, root=tmp_path)[0]
-    record = records.Record(tmp_path / "record.jsonl", HEADER)
-    reached, module = ["module.py:1:f"], ["module.py:9:g"]
-    own = {
-        "::slow": ["passed", 9.0, reached],
-        "::quick": ["passed", 1.0, reached],
-        "::other": ["passed", 0.1, module],
+    return next(change for change in changes_of(path, root=tmp_path) if change.kind == "sign")
+
+
+FUNCTION, ELSEWHERE = "attnlab_theory/room/module.py:1:f", "attnlab_theory/room/module.py:9:g"
+
+
+def reach_of(tmp_path: Path, tests: dict[str, tuple[str, float, list[str]]]) -> Reach:
+    path = tmp_path / "reach.jsonl"
+    write_reach(path, "c" * 40, [[name, *told] for name, told in tests.items()])
+    return Reach(path)
+
+
+def test_near_and_quick_tests_are_asked_first_and_failing_ones_never(tmp_path):
+    change = one_change(tmp_path)
+    reach = reach_of(
+        tmp_path,
+        {
+            "tests/room/test_module.py::slow": ("passed", 9.0, [FUNCTION]),
+            "tests/room/test_module.py::quick": ("passed", 1.0, [FUNCTION]),
+            "tests/room/test_module.py::other": ("passed", 0.1, [ELSEWHERE]),
+            "tests/far/test_far.py::first": ("passed", 0.5, [FUNCTION]),
+            "tests/far/test_far.py::between": ("passed", 2.0, [FUNCTION]),
+            "tests/far/test_far.py::red": ("failed", 0.1, [FUNCTION]),
+            "tests/far/test_far.py::none": ("passed", 0.1, []),
+            AT_IMPORT: ("passed", 0.0, [ELSEWHERE]),
+        },
+    )
+    order = [test.rpartition("::")[2] for test in reach.order(change)]
+    assert order == ["quick", "first", "between", "slow", "other"]
+    assert not reach.is_called_at_import(change)
+
+
+def test_where_no_test_reaches_a_module_those_of_its_room_are_asked(tmp_path):
+    tests = {
+        "tests/room/test_b.py::b": ("passed", 2.0, []),
+        "tests/room/test_a.py::a": ("passed", 1.0, []),
     }
-    far = {"::first": ["passed", 0.5, reached], "::red": ["failed", 0.1, reached], "::none": ["passed", 0.1, []]}
-    record.add({"tests_of": "tests/test_module.py", "told": own})
-    record.add({"tests_of": "tests/test_far.py", "told": far})
-    room = Room(["module.py"], record, 0, 0)
-    order = room.reaching(change, ["tests/test_far.py", "tests/test_module.py"])
-    assert [test.rpartition("::")[2] for _, test in order] == ["quick", "slow", "first", "other"]
+    reach = reach_of(tmp_path, {**tests, "tests/far/test_far.py::far": ("passed", 0.1, [])})
+    assert reach.order(one_change(tmp_path)) == ["tests/room/test_a.py::a", "tests/room/test_b.py::b"]
 
 
-class Answering:
-    """In the place of a nursery: every file of tests has one test, which fails where `module.py` has changed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.source, self.before = folder / "attnlab_theory/room/module.py", "def f(x):\n    return x + 1\n"
-        self.asked: list[tuple[list[str], bool]] = []
-
-    def ask(
-        self, files: list[str], tests: list[str] | None, seconds: float, parameters: list[str] | None = None
-    ) -> dict[str, Any]:
-        assert parameters is None
-        changed = self.source.read_text() == "def f(x):\n    return (x - 1)\n"
-        self.asked.append((files, changed))
-        found: dict[str, Any] = {"state": "passed", "killer": "", "cpu": 2.0, "wall": 3.0}
-        if tests is None:
-            assert "__reached__" in self.source.read_text()
-            return {**found, "told": {f"{files[0]}::one": ["passed", 1.0, ["attnlab_theory/room/module.py:1:f"]]}}
-        return {**found, "state": "failed", "killer": tests[0]} if changed and "last" in files[0] else found
-
-
-def test_a_file_of_tests_is_run_without_the_change_then_with_it_and_the_nearest_comes_first(tmp_path, monkeypatch):
-    for file in ("module", "last"):
-        (tmp_path / "tests/room").mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"tests/room/test_{file}.py").write_text("")
-    (tmp_path / "attnlab_theory/room").mkdir(parents=True)
-    (tmp_path / "attnlab_theory/room/__init__.py").write_text("")
-    monkeypatch.setattr("tests.mutants.rooms.Nursery", Answering)
-    nursery: Any = Answering(tmp_path)
-    nursery.source.write_text(nursery.before)
-    tree = Tree(tmp_path)
-    sign = next(c for c in changes_of(nursery.source, root=tmp_path) if c.kind == "sign")
-    room = Room([sign.file], records.Record(tmp_path / "record.jsonl", HEADER), 0, 99)
-    found = room.fate(tree, sign)
-    own, last = ["tests/room/test_module.py"], ["tests/room/test_last.py"]
-    assert tree.nursery.asked == [(own, False), (own, True), (last, False), (last, True)]  # pyright: ignore
-    assert (found["state"], found["killer"]) == ("failed", "tests/room/test_last.py::one")
-    assert (found["asked"], found["reaching"], found["cpu"], found["wall"]) == (2, 2, 4.0, 6.0)
-    assert nursery.source.read_text() == nursery.before
-
-
-def test_of_a_long_file_only_the_tests_about_the_module_of_the_change_are_run(tmp_path):
-    record = records.Record(tmp_path / "record.jsonl", HEADER)
-    (file, *_), asked = ABOUT_ONE_MODULE, []
-    (tmp_path / "claims").mkdir()
-    (tmp_path / "claims/module.py").write_text("def f(x):\n    return x + 1\n\nNAME = 'mine'\n")
-    change = changes_of(tmp_path / "claims/module.py", root=tmp_path)[0]
-
-    class Noting(Answering):
-        def ask(self, files, tests, seconds, parameters=None):
-            asked.append(parameters)
-            return {"state": "passed", "told": {f"{file}::one[mine]": ["passed", 1.0, ["claims/module.py:1:f"]]}}
-
-    tree: Any = Tree.__new__(Tree)
-    tree.folder, tree.nursery = tmp_path, Noting(tmp_path)
-    room = Room(["claims/module.py"], record, 0, 99)
-    for _ in range(2):
-        room.control(tree, file, change, 99)
-    assert asked == [["mine"]]
-    assert room.reaching(change, [file]) == [(1.0, f"{file}::one[mine]")]
+def test_a_second_run_of_a_commit_adds_its_tests_and_what_is_called_at_import_is_joined(tmp_path):
+    reach_of(tmp_path, {"a": ("passed", 1.0, ["m:1:f"]), AT_IMPORT: ("passed", 0.0, ["m:1:f"])})
+    reach = reach_of(tmp_path, {"b": ("failed", 2.0, []), AT_IMPORT: ("passed", 0.0, ["m:2:g"])})
+    assert reach.tests == {
+        "a": Test("passed", 1.0, frozenset({"m:1:f"})),
+        "b": Test("failed", 2.0, frozenset()),
+        AT_IMPORT: Test("passed", 0.0, frozenset({"m:1:f", "m:2:g"})),
+    }
+    with pytest.raises(ValueError, match="mutants reach"):
+        Reach(tmp_path / "nothing.jsonl")
 
 
 class Placed:
-    """In the place of a process that changes functions where they lie: it gives these answers in their order."""
+    """In the place of a process: it holds a test of each circle, and gives these answers in their order."""
 
-    tests = 7
+    tests: ClassVar = {"tests/room/test_module.py::near": False, "tests/room/test_module.py::far": True}
 
-    def __init__(self, *states: str) -> None:
-        self.states, self.closed = list(states), 0
+    def __init__(self, answers: list[Any]) -> None:
+        self.answers, self.asked = answers, []
+        self.process = self  # a process that goes on
 
-    def ask(
-        self,
-        file: str,
-        before: bytes,
-        after: bytes,
-        parameters: list[str] | None,
-        on_disk: bool,
-        seconds: float,
-    ) -> dict[str, Any]:
-        assert before != after
-        assert seconds == SECONDS_IN_PLACE / 2
-        assert on_disk == file.startswith(READ_BY_OTHERS)
-        return {"state": self.states.pop(0), "killer": "one", "asked": 2, "cpu": 0.5, "wall": 1.0}
+    def poll(self) -> None:
+        return None
+
+    def ask(self, file: str, before: str, after: str, tests: list[str], seconds: float, **_: Any) -> dict[str, Any]:
+        self.asked.append((before != after, [test.rpartition("::")[2] for test in tests]))
+        state = self.answers.pop(0)
+        return {"state": state, "killer": "k" if state == "failed" else "", "asked": 1, "cpu": 0.5}
 
     def close(self) -> None:
-        self.closed += 1
+        self.asked.append("closed")
 
 
 @pytest.mark.parametrize(
-    ("states", "told"),
+    ("at_import", "answers", "killed", "asked"),
     [
-        (["failed"], ("failed", 2, 7, 0)),
-        (["passed", "failed"], ("failed", 4, 14, 0)),
-        (["passed", "passed"], ("passed", 4, 14, 0)),
-        (["spoilt", "failed"], ("failed", 2, 7, 1)),
-        (["unfound", "clock"], ("clock", 2, 7, 0)),
+        (False, ["failed"], (True, False), [(True, ["near"])]),
+        (False, ["passed", "failed"], (False, True), [(True, ["near"]), (True, ["far"])]),
+        (False, ["passed", "passed"], (False, False), [(True, ["near"]), (True, ["far"])]),
+        (False, ["clock"], (True, False), [(True, ["near"])]),
+        (False, ["spoilt", "failed"], (True, False), [(True, ["near"]), "closed", (True, ["near"])]),
+        (False, ["unfound", "failed"], (True, False), [(True, ["near"]), (False, ["near"]), "closed"]),
+        (True, ["passed", "failed"], (True, False), [(True, ["near"]), (False, ["near"]), "closed"]),
+        (True, ["failed"], (True, False), [(True, ["near"])]),
     ],
 )
-def test_a_quick_question_goes_to_the_nearest_files_and_a_spoilt_process_is_not_believed(tmp_path, states, told):
-    (tmp_path / "attnlab_theory/room").mkdir(parents=True)
-    (tmp_path / "attnlab_theory/room/__init__.py").write_text("")
-    (tmp_path / "attnlab_theory/room/module.py").write_text("def f(x):\n    return x + 1\n")
-    (tmp_path / "tests/room").mkdir(parents=True)
-    (tmp_path / "tests/room/test_module.py").write_text("")
-    (tmp_path / "tests/room/test_other.py").write_text("from attnlab_theory.room.module import f\n")
-    change = changes_of(tmp_path / "attnlab_theory/room/module.py", root=tmp_path)[0]
-    placed, tree = Placed(*states), Tree(tmp_path)
-    tree.asking_in_place = lambda file: placed  # pyright: ignore
-    room = Room([change.file], records.Record(tmp_path / "record.jsonl", HEADER), 0, 99, quick=True)
-    found = room.fate(tree, change)
-    assert (found["state"], found["asked"], found["reaching"], placed.closed) == told
+def test_the_inner_circle_is_asked_first_and_a_spoilt_process_is_not_believed(
+    tmp_path, monkeypatch, at_import, answers, killed, asked
+):
+    change = one_change(tmp_path)
+    tests = {name: ("passed", 1.0, [FUNCTION]) for name in Placed.tests}
+    reach = reach_of(tmp_path, {**tests, AT_IMPORT: ("passed", 0.0, [FUNCTION] * at_import)})
+    placed = Placed(answers)
+    monkeypatch.setattr(trials, "Process", lambda tree, files: placed)
+    bench = trials.Bench(tmp_path, reach, (1.0, 2.0))
+    before = (tmp_path / change.file).read_text()
+    fate = bench.fate(change, ["tests/room/test_module.py"])
+    assert (records.is_killed(fate, "inner"), records.is_killed(fate, "outer")) == killed
+    assert placed.asked == asked
+    assert placed.answers == []
+    assert (tmp_path / change.file).read_text() == before
 
 
-CONTROL = {"tests_of": "tests/stats/test_m.py", "state": "passed", "cpu": 90.0, "wall": 180.0, "told": {"::a": []}}
-
-
-def fate(line: int, state: str) -> dict:
+def fate(line: int, inner: str, outer: str | None = None) -> dict:
+    spent = {"asked": 4, "reaching": 6, "cpu": 36.0}
+    circles = {"inner": inner} | ({"outer": outer} if outer else {})
     return {
-        **{"file": "attnlab_theory/stats/m.py", "line": line, "text": "t", "change": f"{line} -> x"},
-        **{"start": line, "state": state, "asked": 4, "reaching": 6, "cpu": 36.0, "wall": 72.0},
+        **{"file": "attnlab_theory/stats/m.py", "line": line, "text": "t", "change": f"{line} -> x", "start": line},
+        **{circle: {"state": state, "killer": "far", **spent} for circle, state in circles.items()},
     }
 
 
-def test_the_table_counts_what_is_killed_at_once_and_what_by_tests_written_since(tmp_path, monkeypatch):
+def test_the_table_divides_what_the_inner_circle_kills_by_what_both_kill(tmp_path, monkeypatch):
     listed = records.Equivalent("attnlab_theory/stats/m.py", "t", "3 -> x", "equivalent", "nobody sees it")
     monkeypatch.setattr(records, "equivalents", lambda: {(listed.file, listed.text, listed.change): listed})
+    of_listed = {name: value for name, value in fate(3, "passed").items() if name != "inner"}
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
-    first = [fate(1, "failed"), fate(2, "passed"), fate(3, "passed"), fate(4, "passed")]
-    for path, fates in ((old, first), (new, [fate(2, "failed"), fate(4, "passed")])):
-        path.write_text("".join(json.dumps(line) + "\n" for line in [{**HEADER, "sample": 5}, CONTROL, *fates]))
-        path.write_text(records.without_what_is_reached(path))
-        assert "told" not in path.read_text()
-    counts, survivors, left = records.table([old, new]).split("\n\n")
-    assert counts.splitlines()[-1] == "| `stats` | 4 of 5 | 9 | 1 | 1 | 1 | 1 | 0.11 | 0.22 |"
-    assert survivors.splitlines()[2:] == ["| `stats/m.py:4` | `4 -> x` | 4 of 6 |"]
+    first = [fate(1, "failed"), fate(2, "passed", "passed"), of_listed, fate(4, "passed", "passed")]
+    for path, fates in ((old, first), (new, [fate(2, "passed", "failed")])):
+        path.write_text("".join(json.dumps(line) + "\n" for line in [HEADER, *fates]))
+    counts, passed, left = records.table([old, new]).split("\n\n")
+    assert counts.splitlines()[-1] == "| `stats`, seed 0 | 4 | 9 | 1 | 2 | 0.500 | 0.013 | 1 | 1 |"
+    assert passed.splitlines()[2:] == [
+        "| `stats/m.py:2` | `2 -> x` | `far` |",
+        "| `stats/m.py:4` | `4 -> x` | none |",
+    ]
     assert left.splitlines()[2:] == ["| `stats/m.py:3` | `3 -> x` | equivalent | nobody sees it |"]
 
 
-def test_the_table_has_a_row_for_each_seed(tmp_path):
-    paths = [tmp_path / "stats.jsonl", tmp_path / "stats-seed-1.jsonl"]
-    for seed, path in enumerate(paths):
-        path.write_text("".join(json.dumps(line) + "\n" for line in [{**HEADER, "seed": seed}, fate(1, "failed")]))
+def test_the_last_row_of_the_table_pools_the_rooms(tmp_path):
+    paths = [tmp_path / "stats.jsonl", tmp_path / "claims.jsonl"]
+    for path in paths:
+        header = {**HEADER, "room": path.stem}
+        path.write_text("".join(json.dumps(line) + "\n" for line in [header, fate(1, "failed")]))
     counts, *_ = records.table(paths).split("\n\n")
-    rows = [row.split(" | ")[0] for row in counts.splitlines()[2:]]
-    assert rows == ["| `stats`", "| `stats`, seed 1"]
+    assert counts.splitlines()[-1].startswith("| all | 2 | 18 | 2 | 2 | 1.000 | ")
+
+
+def test_a_family_whose_members_fall_together_is_told_from_one_whose_members_do_not(tmp_path):
+    alike, apart = ([f"tests/a.py::{name}[{at}]" for at in range(3)] for name in ("alike", "apart"))
+    asked = {**fate(1, "failed"), "inner": {"tests": [*alike, *apart, "tests/a.py::alone"], "state": "failed"}}
+    asked["inner"]["fallen"] = [*alike, apart[1]]
+    path = tmp_path / "stats.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [HEADER, asked, fate(2, "failed")]))
+    assert records.families([path]).splitlines()[2:] == [
+        "| `a.py::alike` | 3 | 1 | 0 |",
+        "| `a.py::apart` | 3 | 1 | 1 |",
+    ]
+
+
+@pytest.mark.parametrize(("kept", "of"), [(9, 10), (95, 100), (3, 3), (0, 4)])
+def test_the_least_share_is_that_of_clopper_and_pearson(kept, of):
+    least = stats.binomtest(kept, of).proportion_ci(0.95, method="exact").low
+    assert abs(records.least_share(kept, of) - least) < 1e-12
 
 
 def test_every_listed_change_is_one_of_its_file():
@@ -385,27 +360,18 @@ def test_every_listed_change_is_one_of_its_file():
         assert (text, change) in there, f"{file} has no {change} in {text!r}: drop it from equivalents.toml"
 
 
-@pytest.mark.parametrize("listed", [False, True])
-def test_survivors_are_those_that_are_listed_or_those_that_are_not(tmp_path, listed):
-    at = next(iter(records.equivalents()))
-    every = changes_of(Path(__file__).parents[1] / at[0])
-    fates = [{**dataclasses.asdict(change), "state": "passed"} for change in every]
+def test_what_the_inner_circle_lets_pass_is_asked_again_where_its_line_is_now(tmp_path):
+    every = changes_of(ROOT / "attnlab_theory/stats/draws.py")
+    texts = [(change.text, change.change) for change in every]
+    listed = {(text, change) for _, text, change in records.equivalents()}
+    one, two, *_ = (c for c in every if texts.count((c.text, c.change)) == 1 and (c.text, c.change) not in listed)
+    moved = {**dataclasses.asdict(one), "start": one.start + 7, "inner": {"state": "passed"}}
+    killed = {**dataclasses.asdict(two), "inner": {"state": "failed"}}
     path = tmp_path / "record.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in [HEADER, *fates]))
-    found = survivors(path, listed)
-    assert found == [c for c in every if ((c.file, c.text, c.change) in records.equivalents()) == listed]
-    assert found
-
-
-def test_a_survivor_whose_line_has_moved_is_asked_again_and_counted_where_it_was(tmp_path):
-    every = changes_of(Path(__file__).parents[1] / "attnlab_theory/stats/draws.py")
-    (change,) = [c for c in every if c.change == every[0].change and c.text == every[0].text]
-    old = {**dataclasses.asdict(change), "start": change.start + 7, "state": "passed"}
-    path = tmp_path / "record.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in [HEADER, old]))
-    (found,) = survivors(path)
-    assert (found.start, found.source(b"x" * 10**5)) == (change.start, change.source(b"x" * 10**5))
-    assert records.key(found) == records.key(old)
+    path.write_text("".join(json.dumps(line) + "\n" for line in [HEADER, moved, killed]))
+    (found,) = trials.not_killed(path)
+    assert (found.start, found.source(b"x" * 10**5)) == (one.start, one.source(b"x" * 10**5))
+    assert records.key(found) == records.key(moved)
 
 
 def test_a_listed_change_without_a_reason_is_refused(tmp_path):

@@ -1,48 +1,52 @@
-"""Break the code in one place and see who notices: `python -m tests.mutants rooms stats claims`.
+"""Break the code in one place and see which tests notice: `python -m tests.mutants rooms stats claims`.
 
-`theory` asks the claims about the formulas, and `rooms` asks the tests about everything else. `again` asks about
-those that survived once more. `keep` copies records to where they are committed, and `table` writes Markdown.
-A run that was killed goes on where it stopped.
+`reach` runs all tests once and notes which functions each of them calls. `rooms` breaks a sample of the
+expressions of a room and asks the tests that reach them, those of the inner circle first. `again` asks once more
+about what the inner circle let pass. `table` writes Markdown. A run that was killed goes on where it stopped.
 """
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from tests.mutants import reach as reaching
 from tests.mutants import record as records
-from tests.mutants import rooms as running
-from tests.mutants import theory
+from tests.mutants import trials
+from tests.mutants.changes import ROOT
 
-ROOMS = ("stats", "claims", "attention", "construct", "grader", "language")
-ROOT = Path(__file__).parents[2]
+ROOMS = ("theory", "stats", "claims", "attention", "construct", "grader", "language")
 RECORDS = ROOT / "lab" / "mutants"
-KEPT = Path(__file__).parent / "records"
+REACH = RECORDS / "reach.jsonl"
 
 Names = Annotated[tuple[str, ...], tyro.conf.Positional]
 Files = Annotated[tuple[Path, ...], tyro.conf.Positional]
 
 
-def _name(room: str, seed: int) -> str:
-    return room.removesuffix(".py").replace("/", "-") + (f"-seed-{seed}" if seed else "")
+def reach(options: Names = (), commit: str = "HEAD", file: Path = REACH) -> int:
+    """Run the tests on a copy of a commit, and note what each of them calls.
+
+    Args:
+        options: of pytest, after `--`, in the place of `-n 2 -m "not torch"`, which runs both circles.
+        commit: whose tree is run.
+        file: that is written.
+    """
+    chosen = list(options) or ["-n", "2", "--dist", "worksteal", "-m", "not torch"]
+    return reaching.run(trials.commit_of(commit), file, chosen)
 
 
 def rooms(
     names: Names = ROOMS,
     sample: int = 100,
-    far: float = 60.0,
-    longest: float = 900.0,
     seed: int = 0,
-    jobs: int = 1,
+    seconds: tuple[float, float] = (20.0, 20.0),
+    jobs: int = 2,
     commit: str = "HEAD",
     record: Path = RECORDS,
-    quick: bool = False,
-    seconds: float = running.SECONDS_IN_PLACE,
-    first: int | None = None,
-    known: tuple[Path, ...] = (),
+    file: Path = REACH,
+    to_the_end: bool = False,
 ) -> int:
     """Break a sample of a room's expressions, in copies of a commit; folders and files of a room will do too.
 
@@ -50,57 +54,43 @@ def rooms(
         names: of rooms.
         sample: of changes in each room.
         seed: of the sample.
-        far: of so many seconds the tests of other rooms are asked about a change that its own room lets pass.
-        longest: files of tests that take more processor time than this, in seconds, are not asked.
+        seconds: processor time of tests that is spent on a change, of the inner and of the outer circle.
         jobs: copies of the tree that work at a time.
         commit: whose tree is judged; what is not committed is not judged.
         record: a folder for one file of each room.
-        quick: ask only the files of tests that are nearest, each in a process in which functions are changed where
-            they lie. Changes that are listed are not asked. `again` asks about the survivors in full.
-        seconds: so much processor time of tests is asked quickly about a change, at least 3 s of each file.
-        first: so many of the sample are asked about; the same command with more goes on.
-        known: older records; what they tell of is not asked again.
+        file: what each test reaches, as `reach` wrote it.
+        to_the_end: ask all tests that these seconds allow, though one has failed. `families` reads such records.
     """
-    whole = running.commit_of(commit)
-    if subprocess.run(["git", "diff", "--quiet", whole, "--", "attnlab_theory"], cwd=ROOT).returncode:
-        raise records.Refused(
-            f"attnlab_theory is not as in commit {whole[:12]}: commit it, or stash what you changed"
-        )
-    told = {records.key(fate) for path in known for fate in records.read(path)[1]}
+    whole, reached = _ready(commit, file)
     for name in names:
-        changes, every = running.sampled(name, sample, seed)
+        changes, every = trials.sampled(name, sample, seed)
         header = {"commit": whole, "room": name, "sample": len(changes), "seed": seed, "all": every}
-        kept = records.Record(record / f"{_name(name, seed)}.jsonl", header)
-        left = [change for change in changes[:first] if records.key(change) not in told]
-        running.judge(left, name, kept, whole, jobs, far, longest, quick, seconds)
+        kept = records.Record(record / f"{_name(name, seed)}.jsonl", {**header, "seconds": list(seconds)})
+        trials.judge(changes, kept, whole, reached, jobs, seconds, to_the_end=to_the_end)
     return 0
 
 
 def again(
     paths: Files,
-    far: float = 60.0,
-    longest: float = 900.0,
-    jobs: int = 1,
+    seconds: tuple[float, float] = (60.0, 60.0),
+    jobs: int = 2,
     commit: str = "HEAD",
     record: Path = RECORDS,
-    quick: bool = False,
-    seconds: float = running.SECONDS_IN_PLACE,
-    listed: bool = False,
+    file: Path = REACH,
 ) -> int:
-    """Ask the tests of another commit about the survivors of records.
+    """Ask the tests of a commit about what the inner circle let pass in records.
 
     Args:
         paths: of records.
-        far, longest, jobs, commit, record, quick, seconds: as of `rooms`; new records have the old names with
-            `-again`.
-        listed: ask about the changes that are listed, and about no others: a test may notice one after all.
+        seconds, jobs, commit, record, file: as of `rooms`; new records have the old names with `-again`.
     """
-    whole = running.commit_of(commit)
+    whole, reached = _ready(commit, file)
     for path in paths:
-        old, *_ = records.read(path)
-        header = {**old, "commit": whole, "survivors_of": old["commit"]}
+        old, _ = records.read(path)
+        changes = trials.not_killed(path)
+        header = {**old, "commit": whole, "sample": len(changes), "again": old["commit"], "seconds": list(seconds)}
         new = records.Record(record / f"{_name(old['room'], old['seed'])}-again.jsonl", header)
-        running.judge(running.survivors(path, listed), old["room"], new, whole, jobs, far, longest, quick, seconds)
+        trials.judge(changes, new, whole, reached, jobs, seconds)
     return 0
 
 
@@ -110,18 +100,27 @@ def table(paths: Files) -> int:
     return 0
 
 
-def keep(paths: Files) -> int:
-    """Copy records to where they are committed, without the lists of what each test reaches."""
-    KEPT.mkdir(exist_ok=True)
-    for path in paths:
-        (KEPT / path.name).write_text(records.without_what_is_reached(path), "utf-8")
+def families(paths: Files) -> int:
+    """Print Markdown: which parametrised tests fell together, in records of `rooms --to-the-end`."""
+    print(records.families(list(paths)))
     return 0
+
+
+def _ready(commit: str, file: Path) -> tuple[str, reaching.Reach]:
+    whole, reached = trials.commit_of(commit), reaching.Reach(file)
+    trials.refuse_another_package(whole)
+    trials.refuse_another_package(reached.commit)
+    return whole, reached
+
+
+def _name(room: str, seed: int) -> str:
+    return room.removesuffix(".py").replace("/", "-") + (f"-seed-{seed}" if seed else "")
 
 
 def main() -> int:
     """One line for what is refused."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    commands = {"theory": theory.main, "rooms": rooms, "again": again, "keep": keep, "table": table}
+    commands = {"reach": reach, "rooms": rooms, "again": again, "table": table, "families": families}
     try:
         return tyro.extras.subcommand_cli_from_dict(commands, prog="python -m tests.mutants", description=__doc__)
     except (records.Refused, ValueError) as error:

@@ -1,7 +1,7 @@
-"""What became of each change: lines of JSON, added one by one, of one commit.
+"""What became of each change: lines of JSON, added one by one, of one commit; and the table of several records.
 
-The first line of a record says the commit, the room, the sample. A line with `tests_of` says what the tests of a
-file reach in the room, or those of them that are `about` one module. A line with a `change` says what became of it.
+The first line of a record says the commit, the room, the sample. Every other line has a change: whether a test of
+the inner circle killed it, and if none did, whether one of the outer circle did.
 """
 
 import collections
@@ -12,11 +12,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from scipy import special
+
 from tests.mutants.changes import Change
 
 EQUIVALENTS = Path(__file__).parent / "equivalents.toml"
-KILLED = {"failed", "clock", "crash", "error"}
-"""By a test, by the limit of processor time, by a signal, or while the tests were collected."""
+KILLED = {"failed", "clock", "crash"}
+"""By a test, by the limit of processor time, or by a signal."""
+CONFIDENCE = 0.95
 
 
 class Refused(Exception):
@@ -61,6 +64,11 @@ def key(change: Change | dict[str, Any]) -> tuple[str, str, str, int]:
     return fields["file"], fields["text"], fields["change"], start
 
 
+def is_killed(fate: dict[str, Any], circle: str) -> bool:
+    """Whether a test of this circle killed a change."""
+    return circle in fate and fate[circle]["state"] in KILLED
+
+
 class Record:
     """A record that goes on where it stopped."""
 
@@ -96,26 +104,15 @@ class Record:
                 file.write(json.dumps(line) + "\n")
 
     @property
-    def controls(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """What tests did without a change, by their file and the module that they are about, if not all ran."""
-        return {(line["tests_of"], line.get("about", "")): line for line in self.lines if "tests_of" in line}
-
-    @property
     def fates(self) -> dict[tuple[str, str, str, int], dict[str, Any]]:
         """By change, what became of it."""
         return {key(line): line for line in self.lines if "change" in line}
 
 
-def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
-    """A record's header, its fates, and what its tests did without a change."""
-    header, *lines = (json.loads(line) for line in path.read_text("utf-8").splitlines())
-    return header, [line for line in lines if "change" in line], [line for line in lines if "tests_of" in line]
-
-
-def without_what_is_reached(path: Path) -> str:
-    """A record that is kept: all of it but for what each test reaches, which is long and soon out of date."""
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    return "".join(json.dumps({n: v for n, v in line.items() if n != "told"}) + "\n" for line in lines)
+def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A record's header and its fates."""
+    header, *fates = (json.loads(line) for line in path.read_text("utf-8").splitlines())
+    return header, fates
 
 
 def shortened(text: str, width: int) -> str:
@@ -123,51 +120,89 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width // 2]} ... {text[-width // 2 :]}"
 
 
+def least_share(kept: int, of: int) -> float:
+    """The lower end of Clopper and Pearson's interval for a share, at 95 %, both ends counted."""
+    return float(special.betaincinv(kept, of - kept + 1, (1 - CONFIDENCE) / 2)) if kept else 0.0
+
+
 def table(paths: list[Path]) -> str:
-    """Markdown of all records: a row for each sample, then those that survive and those that are not counted.
+    """Markdown of all records: a row for each room, then what the inner circle lets pass, then what is not counted.
 
     Of a change in several records the last says what became of it.
     """
     listed = equivalents()
-    rooms: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
-    spent: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
+    rooms: dict[str, dict[Any, dict[str, Any]]] = collections.defaultdict(dict)
+    headers = {}
     for path in paths:
-        header, fates, controls = read(path)
-        sample = f"`{header['room']}`" + (f", seed {header['seed']}" if header["seed"] else "")
-        spent[sample] += fates + controls
-        for fate in fates:
-            rooms[sample].append({**fate, "wanted": header["sample"], "all": header["all"]})
-    rows, survivors, left = [], [], []
-    for room, fates in rooms.items():
-        first, last = {}, {}
-        for fate in fates:
-            first.setdefault(key(fate), fate)
-            last[key(fate)] = fate
-        counted = [at for at in last if at[:3] not in listed or last[at]["state"] in KILLED]
-        at_once = sum(first[at]["state"] in KILLED for at in counted)
-        by_now = sum(last[at]["state"] in KILLED for at in counted)
-        hours = sum(line["wall"] for line in spent[room]) / 3600
-        processor = sum(line["cpu"] for line in spent[room]) / 3600
-        asked, wanted, every = len(first), fates[0]["wanted"], fates[0]["all"]
-        rows.append(
-            f"| {room} | {asked} of {wanted} | {every:,} | {at_once} | {by_now - at_once} "
-            f"| {len(counted) - by_now} | {asked - len(counted)} | {processor:.2f} | {hours:.2f} |"
-        )
-        for at, fate in last.items():
-            if fate["state"] in KILLED:
-                continue
+        header, fates = read(path)
+        headers[header["room"]] = header
+        rooms[header["room"]].update((key(fate), fate) for fate in fates)
+    rows, passed, left = [], [], []
+    sums: collections.Counter[str] = collections.Counter()
+    for room, fates in sorted(rooms.items()):
+        inner = sum(is_killed(fate, "inner") for fate in fates.values())
+        both = inner + sum(is_killed(fate, "outer") for fate in fates.values())
+        surviving = 0
+        for at, fate in fates.items():
             where = f"`{fate['file'].removeprefix('attnlab_theory/')}:{fate['line']}`"
             change = f"`{shortened(fate['change'].replace('|', chr(92) + '|'), 90)}`"
-            if at[:3] in listed:
+            if is_killed(fate, "inner"):
+                continue
+            if is_killed(fate, "outer"):
+                passed.append(f"| {where} | {change} | `{fate['outer']['killer'] or fate['outer']['state']}` |")
+            elif at[:3] in listed:
                 left.append(f"| {where} | {change} | {listed[at[:3]].kind} | {listed[at[:3]].reason} |")
             else:
-                survivors.append(
-                    f"| {where} | {change} | {fate['asked']} of {fate.get('reaching', fate['asked'])} |"
-                )
+                surviving += 1
+                passed.append(f"| {where} | {change} | none |")
+        sums.update(tried=len(fates), every=headers[room]["all"], inner=inner, both=both, surviving=surviving)
+        rows.append(
+            _row(
+                f"`{room}`, seed {headers[room]['seed']}", len(fates), headers[room]["all"], inner, both, surviving
+            )
+        )
+    if len(rows) > 1:
+        rows.append(_row("all", sums["tried"], sums["every"], sums["inner"], sums["both"], sums["surviving"]))
     heads = (
-        ("| room | asked | changes in the room | killed at once | killed by tests written since | surviving "
-         "| not counted | hours of a processor | hours |\n|---|---|---|---|---|---|---|---|---|", rows),
-        ("| survivor | change | tests asked |\n|---|---|---|", survivors),
-        ("| not counted | change | kind | why |\n|---|---|---|---|", left),
+        ("| room | tried | changes in the room | killed by the inner circle | by both circles | share | at least "
+         "| surviving | listed |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|", rows),
+        ("| not killed by the inner circle | change | killer in the outer circle |\n|---|---|---|", passed),
+        ("| listed, not counted | change | kind | why |\n|---|---|---|---|", left),
     )  # fmt: skip
     return "\n\n".join("\n".join([head, *lines]) for head, lines in heads if lines)
+
+
+def _row(name: str, tried: int, every: int, inner: int, both: int, surviving: int) -> str:
+    share = f"{inner / both:.3f} | {least_share(inner, both):.3f}" if both else "- | -"
+    return (
+        f"| {name} | {tried} | {every:,} | {inner} | {both} | {share} | {surviving} | {tried - both - surviving} |"
+    )
+
+
+def families(paths: list[Path]) -> str:
+    """Markdown of the parametrised tests of records whose tests were asked to the end, the most members first.
+
+    Of each family: how many members were asked of some mutant, how many mutants made one of them fall, and how many
+    of these mutants did not make all fall that were asked. Where that is never so, one member says what all say.
+    """
+    members: dict[str, set[str]] = collections.defaultdict(set)
+    killed, apart = collections.Counter[str](), collections.Counter[str]()
+    for path in paths:
+        for fate in read(path)[1]:
+            asked = [test for circle in ("inner", "outer") for test in fate.get(circle, {}).get("tests", ())]
+            fallen = {test for circle in ("inner", "outer") for test in fate.get(circle, {}).get("fallen", ())}
+            of_family: dict[str, list[str]] = collections.defaultdict(list)
+            for test in asked:
+                if "[" in test:
+                    of_family[test.partition("[")[0]].append(test)
+            for family, tests in of_family.items():
+                members[family] |= {*tests}
+                if len(tests) > 1 and fallen & {*tests}:
+                    killed[family] += 1
+                    apart[family] += not {*tests} <= fallen
+    rows = [
+        f"| `{family.removeprefix('tests/')}` | {len(members[family])} | {killed[family]} | {apart[family]} |"
+        for family in sorted(killed, key=lambda family: (-len(members[family]), family))
+    ]
+    head = "| family | members asked | mutants that one kills | of these not killed by all |\n|---|--:|--:|--:|"
+    return "\n".join([head, *rows])
