@@ -1,5 +1,5 @@
 """Shapes are checked, promotion is strict, Hypothesis draws the same cases in every run, XLA compiles in haste and
-equal programs once, no worker holds more than 2 GB.
+equal programs once, no worker holds more than 1.5 GB, and a slow test says what stays in `make test`.
 
 `ATTNLAB_EXPLORE=1` draws new cases, five times as many, and compiles as users do: whoever changes an operator runs
 that, nobody else meets a failure that the next run does not repeat. `ATTNLAB_X64=1` is the second pass of
@@ -15,6 +15,7 @@ import jaxtyping
 import pytest
 
 from tests import programs
+from tests.circles import Circles
 from tests.memory import Memory
 from tests.shapes import check_shapes
 
@@ -55,6 +56,7 @@ hypothesis.settings.load_profile("explore" if EXPLORING else "repeat")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Memory())
+    config.pluginmanager.register(Circles())
 
 
 @pytest.fixture

@@ -1,0 +1,86 @@
+"""Two circles of tests: `make test` runs the inner one, `make test-all` the outer one too.
+
+A test lies in the outer circle by `@pytest.mark.slow("one seed of the encoder stays inside")`. The reason names
+what the inner circle keeps of the same question: what the author of a change still hears of it.
+"""
+
+from typing import Any
+
+import pytest
+
+INNER = "not slow"
+"""The expression of marks in pyproject.toml, which any other `-m` overrides."""
+WORDS = 4
+"""A reason with fewer words names nothing that is kept."""
+MOST = 40
+"""Of 100 tests. If more of them were outside, `make test` would not be the tests any more."""
+
+
+def slow(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests of the outer circle."""
+    return [item for item in items if item.get_closest_marker("slow")]
+
+
+def unreasoned(item: pytest.Item) -> list[str]:
+    """What is wrong with the marks of a test, on its function, its class or its file: one line each."""
+    name = item.nodeid.partition("[")[0]
+    wrong = []
+    for mark in item.iter_markers("slow"):
+        if mark.kwargs:
+            wrong.append(f"{name}: slow takes no keywords, here {', '.join(mark.kwargs)}")
+        elif len(mark.args) != 1:
+            wrong.append(f"{name}: slow takes one reason, which names what the inner circle keeps, not {mark.args}")
+        elif not isinstance(mark.args[0], str) or len(mark.args[0].split()) < WORDS:
+            wrong.append(f"{name}: a reason of slow has at least {WORDS} words, not {mark.args[0]!r}")
+    return wrong
+
+
+def whole(config: pytest.Config) -> bool:
+    """Whether all tests are asked for, and not some of the folders, files or tests."""
+    asked = [(config.invocation_params.dir / argument).resolve() for argument in config.args]
+    folders = [config.rootpath / folder for folder in config.getini("testpaths")]
+    return all(any(folder.is_relative_to(each) for each in asked) for folder in folders)
+
+
+class Circles:
+    """Refuses marks that give no reason and an outer circle that is too large, and tells how many tests it has."""
+
+    def __init__(self) -> None:
+        self.refused: list[str] = []
+        self.left = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        # A parametrised function is told of once.
+        refused = list(dict.fromkeys(line for item in items for line in unreasoned(item)))
+        outside = len(slow(items))
+        if whole(config) and 100 * outside > MOST * len(items):
+            refused.append(f"{outside} of {len(items)} tests are slow, more than {MOST} of 100")
+        if refused and hasattr(config, "workeroutput"):
+            # From a worker, pytest would show an error of xdist. The process that started it tells these lines.
+            self.refused = refused
+            items.clear()
+        elif refused:
+            raise pytest.UsageError("\n".join(refused))
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        if items and items[0].config.getoption("markexpr") == INNER:
+            self.left += len(slow(items))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        # All workers collect the same tests. One that died has told nothing.
+        self.refused, self.left = getattr(node, "workeroutput", {}).get("circles", (self.refused, self.left))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["circles"] = (self.refused, self.left)
+        elif self.refused:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.left:
+            terminalreporter.write_line(f"{self.left} slow tests are left for `make test-all`")
+        for line in self.refused:
+            terminalreporter.write_line(f"ERROR: {line}")
