@@ -4,37 +4,52 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: lab test torch slowest explore mutants check bench figures clean
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+# Rooms whose tests run in float64, too.
+WIDE := tests/attention tests/construct
+LEAVING := ATTNLAB_DURATIONS=build/durations
+
+# The runs of the tests have both cores for themselves.
+.NOTPARALLEL:
+.PHONY: lab test slow test-all torch page slowest explore mutants check bench figures clean
 
 lab: $(VENV)/.lab
 	$(BIN)/attnlab run
 	@echo "Lab book: lab/index.html   Figures: lab/*.svg, lab/*.png   Findings: lab/*.json"
 
 # Some hundred processes load the package, two at a time: they share its bytecode, and each keeps to one core.
-test: export PYTHONDONTWRITEBYTECODE =
-test: export OPENBLAS_NUM_THREADS = 1
+test slow torch: export PYTHONDONTWRITEBYTECODE =
+test slow torch: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal
-	ATTNLAB_X64=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attention tests/construct
+	$(LEAVING)/inner.json $(PYTEST)
+	ATTNLAB_X64=1 $(LEAVING)/inner-x64.json $(PYTEST) $(WIDE)
 
-# The tests that need torch or onnx, which `make test` names and skips where they are not installed. CI runs them.
-torch: export PYTHONDONTWRITEBYTECODE =
-torch: export OPENBLAS_NUM_THREADS = 1
+# What `make test` leaves out: tests/circles.py. pytest ends with 5 where a pass has no such test.
+slow: $(VENV)/.test
+	$(LEAVING)/outer.json $(PYTEST) -m "slow and not torch" || [ $$? -eq 5 ]
+	ATTNLAB_X64=1 $(LEAVING)/outer-x64.json $(PYTEST) -m "slow and not torch" $(WIDE) || [ $$? -eq 5 ]
+
+# The tests that need torch or onnx, which `make test` names and skips where they are not installed.
 torch: export OMP_NUM_THREADS = 1
 torch: $(VENV)/.torch
 	$(BIN)/python -c "import torch; print('torch', torch.__version__)"
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m torch
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests/attention/test_onnx_vectors.py tests/conform/vectors
+	$(PYTEST) -m torch
+	$(PYTEST) -m "slow or not slow" tests/attention/test_onnx_vectors.py tests/conform/vectors
 
-# Where the time of the tests goes: tests/slowest.md.
-slowest: $(VENV)/.test
+# Everything that CI runs.
+test-all: test slow check torch
+
+# Where the time of the tests goes, from what the last `make test` and `make slow` left.
+page: $(VENV)/.test
 	mkdir -p build
-	PYTEST_ADDOPTS=--durations=0 $(MAKE) --no-print-directory test >build/slowest.log
-	$(BIN)/python -m tests.slowest build/slowest.log >tests/slowest.md
+	$(BIN)/python -m tests.slowest >build/slowest.md
+	mv build/slowest.md tests/slowest.md
 
-# Slow by nature, so no part of `make test` and not run by CI.
+slowest: test slow page
+
+# Slow by nature, so no part of `make test-all`: both circles.
 explore: $(VENV)/.test
-	ATTNLAB_EXPLORE=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	ATTNLAB_EXPLORE=1 $(PYTEST) -m "slow or not slow"
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

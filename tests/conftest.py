@@ -8,6 +8,7 @@ that, nobody else meets a failure that the next run does not repeat. `ATTNLAB_X6
 
 import os
 import signal
+from pathlib import Path
 
 import hypothesis
 import jax
@@ -18,6 +19,7 @@ from tests import programs
 from tests.circles import Circles
 from tests.memory import Memory
 from tests.shapes import check_shapes
+from tests.slowest import Durations
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and some of them press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -55,8 +57,12 @@ hypothesis.settings.load_profile("explore" if EXPLORING else "repeat")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Memory())
+    memory = Memory()
+    config.pluginmanager.register(memory)
     config.pluginmanager.register(Circles())
+    # Neither for its workers, which hand it their reports, nor for processes that tests start.
+    if durations := os.environ.pop("ATTNLAB_DURATIONS", ""):
+        config.pluginmanager.register(Durations(Path(durations), memory))
 
 
 @pytest.fixture

@@ -1,73 +1,199 @@
-"""Where the time of a test run goes: `python -m tests.slowest LOG` prints it as Markdown.
+"""Where the time of the tests goes: `python -m tests.slowest` prints it as Markdown.
 
-LOG is what pytest said with `--durations=0`. `make slowest` runs the tests so and renews tests/slowest.md.
+Each run of `make test` and `make slow` leaves what its tests took. `make slowest` renews tests/slowest.md.
 """
 
+import ast
 import collections
+import json
 import re
 import sys
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-LINE = re.compile(r"([\d.]+)s (?:call|setup|teardown) +tests/([^:]+\.py)::(.+)")
-FILES, TESTS = 40, 40
+import pytest
+
+TESTS = Path(__file__).parent
+LEFT = TESTS.parent / "build" / "durations"
+RUNS = ("inner", "inner-x64", "outer", "outer-x64")
+"""The runs of both circles, and with x64 their passes in float64. Each leaves a file of this name."""
+FILES = 40
+LONG = 1.0
+"""Seconds: a test that takes more says why in its docstring."""
 
 
-def durations(text: str) -> dict[tuple[str, str], float]:
-    """Seconds of each test, by its file and its name: setup, call and teardown, over all runs in the text."""
-    found: dict[tuple[str, str], float] = collections.Counter()
-    for seconds, file, name in LINE.findall(text):
-        found[file, name] += float(seconds)
+class Run(NamedTuple):
+    """What one run left."""
+
+    circle: str
+    told: list[str]
+    seconds: dict[str, float]
+    """Of each test: its setup, call and teardown."""
+
+
+class Durations:
+    """Adds up what each test takes, and leaves it in a file unless the run fails."""
+
+    def __init__(self, path: Path, memory: Any) -> None:
+        self.path, self.memory = path, memory
+        self.begun = time.monotonic()
+        self.seconds: dict[str, float] = collections.Counter()
+        path.unlink(missing_ok=True)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.duration
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        # A pass in which no test is slow is one, too.
+        if session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return
+        stats = session.config.pluginmanager.get_plugin("terminalreporter").stats
+        counts = ((len(stats.get(each, ())), each) for each in ("passed", "skipped", "xfailed"))
+        closing = ", ".join(f"{count} {each}" for count, each in counts if count) or "no test"
+        told = [f"{closing} in {time.monotonic() - self.begun:.0f} s", self.memory.told]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self.path.with_suffix(".part")
+        unfinished.write_text(json.dumps({"told": told, "seconds": self.seconds}), "utf-8")
+        unfinished.replace(self.path)
+
+
+def read(folder: Path) -> list[Run]:
+    """What all runs left.
+
+    Raises:
+        OSError: if one of them left nothing.
+    """
+    found = []
+    for name in RUNS:
+        left = json.loads((folder / f"{name}.json").read_text("utf-8"))
+        found.append(Run(name.partition("-")[0], [f"{name}: {line}" for line in left["told"]], left["seconds"]))
     return found
 
 
-def page(text: str) -> str:
-    """Two tables: the files that take most, and the tests.
+def room(file: str) -> str:
+    """The first folder of a path below tests/, and `tests` for a file that lies in none."""
+    return file.partition("/")[0] if "/" in file else "tests"
+
+
+def rooms() -> set[str]:
+    """The rooms that have tests."""
+    return {room(path.relative_to(TESTS).as_posix()) for path in TESTS.rglob("test_*.py")}
+
+
+def budgets(text: str, known: set[str]) -> dict[str, int]:
+    """The table | room | seconds | of CONTRIBUTING.md.
 
     Raises:
-        ValueError: if the text tells of no test.
+        ValueError: if it is not there once, or does not name each of the rooms once with whole seconds.
     """
-    tests = durations(text)
-    if not tests:
-        raise ValueError("no durations: run pytest with --durations=0")
-    files: dict[str, list[float]] = collections.defaultdict(list)
-    for (file, _), seconds in tests.items():
-        files[file].append(seconds)
-    total = sum(tests.values())
-    told = [line for line in text.splitlines() if re.search(r"\d passed|^peak memory", line)]
-    by_file = sorted(files.items(), key=lambda pair: -sum(pair[1]))[:FILES]
-    by_test = sorted(tests.items(), key=lambda pair: -pair[1])[:TESTS]
+    tables = re.findall(r"^\| room \| seconds \|\n\|[-|: ]+\|\n((?:\|.*\n?)*)", text, flags=re.MULTILINE)
+    if len(tables) != 1:
+        raise ValueError(f"CONTRIBUTING.md has {len(tables)} tables | room | seconds |, not one")
+    found: dict[str, int] = {}
+    for line in tables[0].splitlines():
+        row = re.fullmatch(r"\| `(\w+)` \| (\d+) \|", line)
+        if row is None or row[1] in found or row[1] not in known:
+            raise ValueError(f"CONTRIBUTING.md: {line!r} is no budget of a room of tests/ that has none yet")
+        found[row[1]] = int(row[2])
+    if missing := known - found.keys():
+        raise ValueError(f"CONTRIBUTING.md has no budget for {', '.join(sorted(missing))}: add rows of seconds")
+    return found
+
+
+def undocumented(file: str, function: str) -> bool:
+    """Whether a function of a file below tests/, or a method, is there and has no docstring."""
+    path = TESTS / file
+    nodes: list[ast.AST] = [ast.parse(path.read_text("utf-8"))] if path.is_file() else []
+    for name in function.split("::"):
+        nodes = [each for node in nodes for each in node.body if getattr(each, "name", None) == name]
+    return any(ast.get_docstring(node) is None for node in nodes)
+
+
+def page(runs: Sequence[Run], budget: Mapping[str, int]) -> str:
+    """Three tables: the rooms beside their budgets, the files that take most, the functions with a long test.
+
+    Raises:
+        ValueError: if a run was in a room without a budget.
+    """
+    by_room, by_file = collections.Counter(), collections.Counter()
+    members: dict[tuple[str, str], dict[str, list[float]]] = {}
+    circles: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+    counted: dict[str, set[str]] = collections.defaultdict(set)
+    for run in runs:
+        for test, seconds in run.seconds.items():
+            file, _, name = test.removeprefix("tests/").partition("::")
+            function = file, name.partition("[")[0]
+            by_room[room(file), run.circle] += seconds
+            by_file[file, run.circle] += seconds
+            members.setdefault(function, {}).setdefault(test, []).append(seconds)
+            circles[function].add(run.circle)
+            counted[file].add(test)
+    if unknown := {each for each, _ in by_room} - budget.keys():
+        raise ValueError(f"the runs had tests in {', '.join(sorted(unknown))}, which is no room: `make slowest`")
+    both = ("inner", "outer")
+    over = [f"`{each}`" for each in sorted(budget) if by_room[each, "inner"] > budget[each]]
+    files = sorted(counted, key=lambda file: -sum(by_file[file, circle] for circle in both))
+    long = {function: max(max(each) for each in tests.values()) for function, tests in members.items()}
+    rows = [
+        f"| `{file}::{name}` | {len(members[file, name])} | {slowest:.1f} "
+        f"| {sum(map(sum, members[file, name].values())):.1f} "
+        f"| {' and '.join(sorted(circles[file, name]))} | {'missing' if undocumented(file, name) else ''} |"
+        for (file, name), slowest in sorted(long.items(), key=lambda pair: -pair[1])
+        if slowest > LONG
+    ]
+    inner, outer = (sum(by_room[each, circle] for each in budget) for circle in both)
     return "\n".join(
         [
             "# Where the time of the tests goes",
             "",
-            "`make slowest` wrote this. Seconds are those of two workers together; tests under 5 ms are left out.",
+            "CI prints this page, and `make slowest` renews it. Seconds are those of two workers together.",
+            "The inner circle is `make test`; `make test-all` adds the outer one.",
             "",
-            *(f"    {line}" for line in told),
+            *(f"    {line}" for run in runs for line in run.told),
             "",
-            f"The {len(by_file)} files that take most, of {len(files)}; all take {total:.0f} s.",
+            f"Rooms over their budget in CONTRIBUTING.md: {', '.join(over) or 'none'}.",
             "",
-            "| file | tests | seconds |",
-            "|---|--:|--:|",
-            *(f"| `{file}` | {len(each)} | {sum(each):.1f} |" for file, each in by_file),
+            "| room | inner | budget | outer |",
+            "|---|--:|--:|--:|",
+            *(
+                f"| `{each}` | {by_room[each, 'inner']:.0f} | {budget[each]} | {by_room[each, 'outer']:.0f} |"
+                for each in sorted(budget)
+            ),
+            f"| all | {inner:.0f} | {sum(budget.values())} | {outer:.0f} |",
             "",
-            f"The {len(by_test)} tests that take most.",
+            f"The {min(FILES, len(files))} files that take most, of {len(files)}.",
             "",
-            "| test | seconds |",
-            "|---|--:|",
-            *(f"| `{file}::{name}` | {seconds:.1f} |" for (file, name), seconds in by_test),
+            "| file | tests | inner | outer |",
+            "|---|--:|--:|--:|",
+            *(
+                f"| `{file}` | {len(counted[file])} | {by_file[file, 'inner']:.1f} | {by_file[file, 'outer']:.1f} |"
+                for file in files[:FILES]
+            ),
+            "",
+            f"The {len(rows)} functions with a test over {LONG:.0f} s.",
+            "",
+            "| function | tests | slowest | all | circle | docstring |",
+            "|---|--:|--:|--:|---|---|",
+            *rows,
             "",
         ]
     )
 
 
-def main(arguments: list[str]) -> int:
-    """Print the page of one log."""
-    if len(arguments) != 1:
-        print("usage: python -m tests.slowest LOG", file=sys.stderr)
+def main(arguments: list[str], left: Path = LEFT, contributing: Path = TESTS.parent / "CONTRIBUTING.md") -> int:
+    """Print the page of the last runs."""
+    if arguments:
+        print("usage: python -m tests.slowest", file=sys.stderr)
         return 2
     try:
-        print(page(Path(arguments[0]).read_text("utf-8")), end="")
-    except (OSError, ValueError) as error:
+        print(page(read(left), budgets(contributing.read_text("utf-8"), rooms())), end="")
+    except FileNotFoundError as error:
+        print(f"tests.slowest: {error.filename} is missing: `make slowest` runs both circles", file=sys.stderr)
+        return 2
+    except ValueError as error:
         print(f"tests.slowest: {error}", file=sys.stderr)
         return 2
     return 0
