@@ -109,10 +109,12 @@ def test_a_plain_docstring_is_not(text):
     assert stumbles(text) == []
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_docstrings_are_understood_at_the_first_reading(file):
+def test_docstrings_are_understood_at_the_first_reading():
+    """Some seconds: every file is parsed."""
+    assert len(FILES) > 1000
     found = [
         f"{file}:{line} {each}"
+        for file in FILES
         for line, text in docstrings((ROOT / file).read_text("utf-8"))
         if not text.startswith(tuple(EXCUSED))
         for each in stumbles(text)

@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 HERE = Path(__file__).parent
 WANTS, MARK = "importorskip('torch')", "pytest.mark.torch"
 FILES = [
@@ -23,9 +21,9 @@ def unmarked(code: str) -> list[str]:
     return [name for node, name in parts if MARK not in map(ast.unparse, getattr(node, "decorator_list", []))]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_what_skips_itself_without_torch_has_the_marker(path):
-    assert unmarked(path.read_text()) == []
+def test_what_skips_itself_without_torch_has_the_marker():
+    assert len(FILES) > 10
+    assert {path.name: found for path in FILES if (found := unmarked(path.read_text()))} == {}
 
 
 def test_a_missing_marker_is_seen():

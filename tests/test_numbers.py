@@ -163,24 +163,26 @@ def numbers_in(text: str) -> Iterator[str]:
                 yield number + share
 
 
-@pytest.mark.parametrize("lab", LABS)
-def test_numbers_of_a_labs_long_page_stand_in_its_records(lab):
-    known, exceptions = written(LABS[lab]), EXCEPTIONS.get(lab, {})
-    numbers = {
-        n
-        for n in numbers_in((ROOT / "docs" / "labs" / f"{lab}.md").read_text("utf-8"))
-        if not stands_in(n, known, logarithms=lab in OF_LOGARITHMS)
-    }
-    assert {n.removesuffix("%") for n in numbers} == exceptions.keys()
+def test_numbers_of_a_labs_long_page_stand_in_its_records(subtests):
+    for lab in LABS:
+        with subtests.test(lab):
+            known, exceptions = written(LABS[lab]), EXCEPTIONS.get(lab, {})
+            numbers = {
+                n
+                for n in numbers_in((ROOT / "docs" / "labs" / f"{lab}.md").read_text("utf-8"))
+                if not stands_in(n, known, logarithms=lab in OF_LOGARITHMS)
+            }
+            assert {n.removesuffix("%") for n in numbers} == exceptions.keys()
 
 
 PAGES = sorted((ROOT / "docs" / "mathematics").glob("*.md"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda each: each.stem)
-def test_numbers_beside_the_mathematics_stand_in_a_record(page):
-    numbers = {n for n in numbers_in(page.read_text("utf-8")) if not stands_in(n, computed())}
-    assert numbers == EXCEPTIONS.get(f"{page.stem} of the mathematics", {}).keys()
+def test_numbers_beside_the_mathematics_stand_in_a_record(subtests):
+    for page in PAGES:
+        with subtests.test(page.stem):
+            numbers = {n for n in numbers_in(page.read_text("utf-8")) if not stands_in(n, computed())}
+            assert numbers == EXCEPTIONS.get(f"{page.stem} of the mathematics", {}).keys()
 
 
 @pytest.mark.parametrize(

@@ -184,15 +184,18 @@ def test_no_file_imports_in_a_circle():
 SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "experiments").rglob("*.py")])
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_use_only_open_doors(path):
-    room = room_of(path)
-    if room in ANYTHING or path == PACKAGE / "__init__.py":
-        return
-    allowed = {room} | DOORS[room]
-    if room not in CLOSED_TO_HALLWAY:
-        allowed |= HALLWAY
-    assert rooms_entered(path) <= allowed
+def test_imports_use_only_open_doors(subtests):
+    """Some seconds: every file of the package is parsed."""
+    assert len(SOURCES) > 500
+    for path in SOURCES:
+        with subtests.test(str(path.relative_to(ROOT))):
+            room = room_of(path)
+            if room in ANYTHING or path == PACKAGE / "__init__.py":
+                continue
+            allowed = {room} | DOORS[room]
+            if room not in CLOSED_TO_HALLWAY:
+                allowed |= HALLWAY
+            assert rooms_entered(path) <= allowed
 
 
 def test_theory_and_stats_import_no_hallway():
@@ -223,13 +226,12 @@ LABS = {f.name for f in (PACKAGE / "labs").iterdir() if (f / "__init__.py").exis
 """The engine is no lab: all of them import it, and it imports none of them."""
 
 
-@pytest.mark.parametrize(
-    "path", sorted((PACKAGE / "labs").rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE))
-)
-def test_no_lab_imports_another(path):
-    parts = path.relative_to(PACKAGE / "labs").parts
-    own = {parts[0]} if len(parts) > 1 else set()
-    assert labs_entered(path) <= own
+def test_no_lab_imports_another(subtests):
+    for path in (path for path in SOURCES if path.is_relative_to(PACKAGE / "labs")):
+        with subtests.test(str(path.relative_to(PACKAGE))):
+            parts = path.relative_to(PACKAGE / "labs").parts
+            own = {parts[0]} if len(parts) > 1 else set()
+            assert labs_entered(path) <= own
 
 
 TOPICS = {"selecting", "noisy_keys", "routing", "positions", "features", "sparse", "limits", "cost"}
@@ -261,11 +263,12 @@ def test_theory_and_claims_have_the_same_topics():
     assert set(THEORY) == set(CLAIMS) == TOPICS
 
 
-@pytest.mark.parametrize("topic", sorted(TOPICS))
-def test_a_claims_file_has_its_theory_under_the_same_name(topic):
-    alone = {f"{topic}/{name}" for name in CLAIMS[topic] - THEORY[topic]}
-    excused = {name for name in WITHOUT_THEORY_OF_THE_SAME_NAME if name.startswith(f"{topic}/")}
-    assert alone == excused
+def test_a_claims_file_has_its_theory_under_the_same_name(subtests):
+    for topic in sorted(TOPICS):
+        with subtests.test(topic=topic):
+            alone = {f"{topic}/{name}" for name in CLAIMS[topic] - THEORY[topic]}
+            excused = {name for name in WITHOUT_THEORY_OF_THE_SAME_NAME if name.startswith(f"{topic}/")}
+            assert alone == excused
 
 
 def test_tests_of_theory_and_claims_lie_in_the_same_folders():

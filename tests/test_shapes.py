@@ -20,9 +20,8 @@ checked = where_named(typechecker=beartype.beartype)
 Row = Float[np.ndarray, " t"]
 
 
-@pytest.mark.parametrize(
-    "annotation",
-    [
+def test_a_shape_is_found_wherever_it_stands(subtests):
+    for annotation in [
         Row,
         Float[Array, "t d"] | None,
         PRNGKeyArray,
@@ -33,15 +32,15 @@ Row = Float[np.ndarray, " t"]
         Callable[..., Row],
         Annotated[Row, "sorted"],
         "Row",
-    ],
-)
-def test_a_shape_is_found_wherever_it_stands(annotation):
-    assert names_a_shape(annotation)
+    ]:
+        with subtests.test(annotation=annotation):
+            assert names_a_shape(annotation)
 
 
-@pytest.mark.parametrize("annotation", [int, str | None, list[str], Callable[[int], str], Array, np.ndarray, None])
-def test_other_types_name_no_shape(annotation):
-    assert not names_a_shape(annotation)
+def test_other_types_name_no_shape(subtests):
+    for annotation in [int, str | None, list[str], Callable[[int], str], Array, np.ndarray, None]:
+        with subtests.test(annotation=annotation):
+            assert not names_a_shape(annotation)
 
 
 def test_a_wrong_shape_is_refused_by_the_operators():

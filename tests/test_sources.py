@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from attnlab_theory.answers.questions import chosen
 from attnlab_theory.claims import CLAIMS, Verdict
 from attnlab_theory.identities import IDENTITIES
@@ -56,18 +54,20 @@ def unresolved(source: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
-def test_every_part_of_a_claims_source_resolves(claim):
-    assert unresolved(claim.source) == []
+def test_every_part_of_every_source_resolves():
+    sources = {each.name: each.source for each in [*CLAIMS, *IDENTITIES]}
+    assert len(sources) == len(CLAIMS) + len(IDENTITIES)
+    assert {name: wrong for name, source in sources.items() if (wrong := unresolved(source))} == {}
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
-def test_a_claim_is_stated_in_the_section_that_it_names(claim):
-    (named,) = [SECTION.match(part) for part in claim.source.split("; ") if part.startswith("mathematics/")]
-    assert named is not None
-    topic, anchor = named.groups()
-    assert f"`{claim.name}`" in sections(topic)[anchor]
-    assert topic == claim.kind.__module__.split(".")[2]
+def test_a_claim_is_stated_in_the_section_that_it_names(subtests):
+    for claim in CLAIMS:
+        with subtests.test(claim.name):
+            (named,) = [SECTION.match(part) for part in claim.source.split("; ") if part.startswith("mathematics/")]
+            assert named is not None
+            topic, anchor = named.groups()
+            assert f"`{claim.name}`" in sections(topic)[anchor]
+            assert topic == claim.kind.__module__.split(".")[2]
 
 
 def listed(section: str) -> tuple[set[str], set[str]]:
@@ -78,20 +78,16 @@ def listed(section: str) -> tuple[set[str], set[str]]:
     return set(re.findall(r"`([\w-]+)`", claims)), set(re.findall(r"`([\w-]+)`", foils))
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
-def test_a_section_lists_claims_as_claims_and_foils_as_foils(claim):
-    named = SECTION.match(claim.source)
-    assert named is not None
-    claims, foils = listed(sections(named[1])[named[2]])
-    assert (claim.name in claims, claim.name in foils) == (
-        claim.expect == Verdict.SUPPORTED,
-        claim.expect == Verdict.REFUTED,
-    )
-
-
-@pytest.mark.parametrize("source", sorted({identity.source for identity in IDENTITIES}))
-def test_every_part_of_an_identitys_source_resolves(source):
-    assert unresolved(source) == []
+def test_a_section_lists_claims_as_claims_and_foils_as_foils(subtests):
+    for claim in CLAIMS:
+        with subtests.test(claim.name):
+            named = SECTION.match(claim.source)
+            assert named is not None
+            claims, foils = listed(sections(named[1])[named[2]])
+            assert (claim.name in claims, claim.name in foils) == (
+                claim.expect == Verdict.SUPPORTED,
+                claim.expect == Verdict.REFUTED,
+            )
 
 
 def test_a_source_that_leads_nowhere_is_noticed():

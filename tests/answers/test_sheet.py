@@ -71,12 +71,13 @@ def text_of(answers) -> str:
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
-def test_an_answer_has_at_most_five_sentences(entry):
-    assert not any(abbreviation in entry.answer for abbreviation in ABBREVIATIONS), "the count relies on full stops"
-    # What somebody else claimed is quoted, in a sentence of theirs.
-    own = [entry.submitted[part] for part in ("measured", "right")] if entry.submitted else [entry.answer]
-    assert 1 <= sum(len(sentences(text)) for text in own) <= 5
+def test_an_answer_has_at_most_five_sentences(subtests):
+    for entry in ENTRIES.values():
+        with subtests.test(entry.id):
+            assert not any(each in entry.answer for each in ABBREVIATIONS), "the count relies on full stops"
+            # What somebody else claimed is quoted, in a sentence of theirs.
+            own = [entry.submitted[part] for part in ("measured", "right")] if entry.submitted else [entry.answer]
+            assert 1 <= sum(len(sentences(text)) for text in own) <= 5
 
 
 def test_sentences_are_counted():
@@ -84,11 +85,15 @@ def test_sentences_are_counted():
     assert words("Then c_2 misses (by a bit) {copy-weight n=16 beta=8}, at β = 3: u_a's fault.") == 7
 
 
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
-def test_no_sentence_of_an_answer_has_more_than_thirty_words(entry):
-    parts = [entry.answer] if entry.submitted is None else entry.submitted.values()
-    long = [sentence for text in parts for sentence in sentences(text) if words(sentence) > 30]
-    assert not long, "part it: one thought to a sentence"
+def test_no_sentence_of_an_answer_has_more_than_thirty_words():
+    long = {
+        id: sentence
+        for id, entry in ENTRIES.items()
+        for text in ([entry.answer] if entry.submitted is None else entry.submitted.values())
+        for sentence in sentences(text)
+        if words(sentence) > 30
+    }
+    assert long == {}, "part it: one thought to a sentence"
 
 
 def of_its_lab(entry):
@@ -103,27 +108,31 @@ def committed(lab):
     return Findings(finding for each in found for finding in each)
 
 
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
-def test_every_piece_of_evidence_exists(entry):
-    both = [*entry.evidence, *entry.findings]
-    assert both
-    assert len(set(both)) == len(both)
-    assert set(entry.evidence) <= KNOWN
-    assert set(entry.findings) <= {finding.claim for finding in of_its_lab(entry)}
+def test_every_piece_of_evidence_exists(subtests):
+    """Some seconds: a small run of the knowledge lab is made up and judged."""
+    for entry in ENTRIES.values():
+        with subtests.test(entry.id):
+            both = [*entry.evidence, *entry.findings]
+            assert both
+            assert len(set(both)) == len(both)
+            assert set(entry.evidence) <= KNOWN
+            assert set(entry.findings) <= {finding.claim for finding in of_its_lab(entry)}
 
 
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
-def test_every_number_in_braces_is_one_finding_of_the_evidence(entry):
-    texts = [entry.answer, *(entry.submitted or {}).values()]
-    for text in texts:
-        for name, fields, *_ in questions.PLACEHOLDER.findall(text):
-            assert name in (*entry.evidence, *entry.findings)
-            assert sheet.at_setting(
-                of_its_lab(entry).of(name) if name in entry.findings else pretended(name), fields
-            )
-        left = questions.PLACEHOLDER.sub("", text)
-        # What looks like a placeholder and is none would be printed as it stands; LaTeX-like index braces may.
-        assert not re.search(r"(?<![_^])\{", left), left
+def test_every_number_in_braces_is_one_finding_of_the_evidence(subtests):
+    """Some seconds: claims predict at each of their settings."""
+    for entry in ENTRIES.values():
+        with subtests.test(entry.id):
+            for text in (entry.answer, *(entry.submitted or {}).values()):
+                for name, fields, *_ in questions.PLACEHOLDER.findall(text):
+                    assert name in (*entry.evidence, *entry.findings)
+                    assert sheet.at_setting(
+                        of_its_lab(entry).of(name) if name in entry.findings else pretended(name), fields
+                    )
+                left = questions.PLACEHOLDER.sub("", text)
+                # What looks like a placeholder and is none would be printed as it stands.
+                # LaTeX-like index braces may.
+                assert not re.search(r"(?<![_^])\{", left), left
 
 
 def test_every_question_that_the_sheet_owes_is_there():

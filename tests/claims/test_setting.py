@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab_theory.claims import CLAIMS, Claim, Setting, Traced
+from attnlab_theory.claims import CLAIMS, Setting, Traced
 from attnlab_theory.claims.setting import field_types
 from attnlab_theory.stats import Interval
 from tests.toys import Coin, checked, coin_claim
@@ -72,22 +72,20 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(
-    ("field", "wrong"),
-    [
+def test_a_value_that_its_type_cannot_hold_is_refused_in_one_line(subtests):
+    for field, wrong in [
         (field, wrong)
         for field, kind in {
             **{"n": int, "times": int, "start": float, "chance": float},
             **{"fair": bool, "order": tuple, "side": enum.StrEnum},
         }.items()
         for wrong in WRONG[kind]
-    ],
-)
-def test_a_value_that_its_type_cannot_hold_is_refused_in_one_line(field, wrong):
-    with pytest.raises(ValueError, match=rf"^Tossed\.{field} must be [^\n]*$"):
-        Tossed(**FIELDS | {field: wrong})
-    with pytest.raises(ValueError, match=rf"^Tossed\.{field} must be"):
-        dataclasses.replace(Tossed(**FIELDS), **{field: wrong})
+    ]:
+        with subtests.test(field=field, wrong=wrong):
+            with pytest.raises(ValueError, match=rf"^Tossed\.{field} must be [^\n]*$"):
+                Tossed(**FIELDS | {field: wrong})
+            with pytest.raises(ValueError, match=rf"^Tossed\.{field} must be"):
+                dataclasses.replace(Tossed(**FIELDS), **{field: wrong})
 
 
 def test_a_misspelt_choice_names_the_nearest():
@@ -157,15 +155,17 @@ def misfits(kind) -> list:
     return [None, "3", object(), *([1.5] if plain is int else []), *([True] if plain in (int, float) else [])]
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
-def test_every_claim_refuses_misspelt_choices_and_wrong_types_in_one_line(claim: Claim):
-    given = claim.settings[0].as_json()
-    assert claim.at(**given) == claim.settings[0]
-    for field, kind in field_types(claim.kind).items():
-        for wrong in misfits(kind):
-            with pytest.raises(ValueError, match=rf"^{claim.name}: {claim.kind.__name__}\.{field} must be [^\n]*$"):
-                claim.at(**{**given, field: wrong})
-        with pytest.raises(ValueError, match=rf"^{claim.name}: {claim.kind.__name__} has no field '{field}x'"):
-            claim.at(**{**given, f"{field}x": 1})
-        with pytest.raises(ValueError, match=rf"^{claim.name}: {claim.kind.__name__} lacks a value for {field}"):
-            claim.at(**{name: value for name, value in given.items() if name != field})
+def test_every_claim_refuses_misspelt_choices_and_wrong_types_in_one_line(subtests):
+    """A second or two: every claim is asked once for each of its fields."""
+    for claim in CLAIMS:
+        with subtests.test(claim.name):
+            given, named = claim.settings[0].as_json(), rf"^{claim.name}: {claim.kind.__name__}"
+            assert claim.at(**given) == claim.settings[0]
+            for field, kind in field_types(claim.kind).items():
+                for wrong in misfits(kind):
+                    with pytest.raises(ValueError, match=rf"{named}\.{field} must be [^\n]*$"):
+                        claim.at(**{**given, field: wrong})
+                with pytest.raises(ValueError, match=rf"{named} has no field '{field}x'"):
+                    claim.at(**{**given, f"{field}x": 1})
+                with pytest.raises(ValueError, match=rf"{named} lacks a value for {field}"):
+                    claim.at(**{name: value for name, value in given.items() if name != field})

@@ -59,22 +59,23 @@ def test_the_help_of_most_options_is_found():
     assert len({option.name for option in EVERY} - named) < 3
 
 
-@pytest.mark.parametrize(("cls", "name", "text"), HELP, ids=[f"{cls}.{name}" for cls, name, _ in HELP])
-def test_the_help_of_an_option_is_read_at_a_glance(cls, name, text):
-    for part in CHOICE.split(text):
-        assert len(part.split()) <= MOST_WORDS, part
+def test_the_help_of_an_option_is_read_at_a_glance():
+    parts = [(f"{cls}.{name}", part) for cls, name, text in HELP for part in CHOICE.split(text)]
+    assert [(option, part) for option, part in parts if len(part.split()) > MOST_WORDS] == []
 
 
-@pytest.mark.parametrize("words", WORDS, ids=" ".join)
-def test_help_names_every_option_once_and_says_nothing_of_what_is_not_given(capsys, monkeypatch, words):
+def test_help_names_every_option_once_and_says_nothing_of_what_is_not_given(subtests, capsys, monkeypatch):
+    """A second or two: every command writes its help."""
     monkeypatch.setenv("COLUMNS", "80")
-    shown = help_of(capsys, words)
-    assert not [noise for noise in NOISE if noise in shown]
-    listed = re.findall(r"^[│ ] (?:--\w[\w-]* \S+, )?--(\w[\w-]*)", shown, re.MULTILINE)
-    assert len(listed) == len(set(listed))
-    for option in EVERY:
-        if option.words == words and not option.positional:
-            assert re.search(rf"--(no-)?{CALLED.get(option.name, option.name).replace('_', '-')}\b", shown)
+    for words in WORDS:
+        with subtests.test(" ".join(words)):
+            shown = help_of(capsys, words)
+            assert not [noise for noise in NOISE if noise in shown]
+            listed = re.findall(r"^[│ ] (?:--\w[\w-]* \S+, )?--(\w[\w-]*)", shown, re.MULTILINE)
+            assert len(listed) == len(set(listed))
+            for option in EVERY:
+                if option.words == words and not option.positional:
+                    assert re.search(rf"--(no-)?{CALLED.get(option.name, option.name).replace('_', '-')}\b", shown)
 
 
 def test_the_help_of_an_experiments_script_says_nothing_of_what_is_not_given(capsys, monkeypatch):
@@ -86,14 +87,15 @@ def test_the_help_of_an_experiments_script_says_nothing_of_what_is_not_given(cap
     assert not [noise for noise in NOISE if noise in shown]
 
 
-@pytest.mark.parametrize("words", WORDS, ids=" ".join)
-def test_what_most_people_need_of_a_command_fits_a_screen(capsys, monkeypatch, words):
+def test_what_most_people_need_of_a_command_fits_a_screen(subtests, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    common, _, expert = help_of(capsys, words).partition("expert options")
-    assert len(common.splitlines()) <= SCREEN
-    names = {option.name for option in EVERY if option.words == words}
-    for name in names & layout.EXPERT if expert else ():
-        assert re.search(rf"--(no-)?{name.replace('_', '-')}\b", expert)
+    for words in WORDS:
+        with subtests.test(" ".join(words)):
+            common, _, expert = help_of(capsys, words).partition("expert options")
+            assert len(common.splitlines()) <= SCREEN
+            names = {option.name for option in EVERY if option.words == words}
+            for name in names & layout.EXPERT if expert else ():
+                assert re.search(rf"--(no-)?{name.replace('_', '-')}\b", expert)
 
 
 def test_every_expert_option_is_one_of_some_command():

@@ -90,14 +90,15 @@ def test_the_template_of_a_kind_holds_as_that_kind(capsys, tmp_path, kind):
     assert code == 0, capsys.readouterr()
 
 
-@pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_template_is_python_of_about_ten_lines_that_names_its_kind(framework, kind):
-    text = template(framework, kind)
-    compile(text, "adapter.py", "exec")
-    assert len([line for line in text.splitlines() if line.strip()]) <= 10
-    assert text.splitlines()[0].endswith(f'--as {kind}"""')
-    assert max(map(len, text.splitlines())) <= 116
+def test_every_template_is_python_of_about_ten_lines_that_names_its_kind(subtests):
+    for framework in ["numpy", "torch", "jax"]:
+        for kind in KINDS:
+            with subtests.test(kind=kind, framework=framework):
+                text = template(framework, kind)
+                compile(text, "adapter.py", "exec")
+                assert len([line for line in text.splitlines() if line.strip()]) <= 10
+                assert text.splitlines()[0].endswith(f'--as {kind}"""')
+                assert max(map(len, text.splitlines())) <= 116
 
 
 @pytest.mark.parametrize(

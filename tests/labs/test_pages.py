@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 SOURCES = {
     "captions": "captions",
@@ -52,31 +50,36 @@ def chosen(table: Table, headings: list[str]) -> set[tuple[str, ...]]:
     return {tuple(row[head.index(name)] for name in headings) for row in rows} if {*headings} <= {*head} else set()
 
 
-@pytest.mark.parametrize("lab", SOURCES)
-def test_a_labs_page_is_one_screen(lab):
-    text = page(lab)
-    assert len(text.splitlines()) <= LINES
-    assert len(tables(text)) == 1
-    assert text.count("![") == 1
-    assert text.count("```") == 2
-    assert text.splitlines()[0].endswith("?")
-    answer, missing = re.findall(r"^\*\*(.+?)\*\*", text, flags=re.MULTILINE)
-    assert missing == "Not shown:"
-    assert answer.endswith(".")
+def test_a_labs_page_is_one_screen(subtests):
+    for lab in SOURCES:
+        with subtests.test(lab):
+            text = page(lab)
+            assert len(text.splitlines()) <= LINES
+            assert len(tables(text)) == 1
+            assert text.count("![") == 1
+            assert text.count("```") == 2
+            assert text.splitlines()[0].endswith("?")
+            answer, missing = re.findall(r"^\*\*(.+?)\*\*", text, flags=re.MULTILINE)
+            assert missing == "Not shown:"
+            assert answer.endswith(".")
 
 
-@pytest.mark.parametrize("lab", SOURCES)
-def test_every_row_of_a_labs_page_is_one_that_a_run_wrote(lab):
-    ((headings, rows),) = tables(page(lab))
-    written = set[tuple[str, ...]]().union(*(chosen(table, headings) for table in tables(source(lab))))
-    assert {tuple(row) for row in rows} <= written
+def test_every_row_of_a_labs_page_is_one_that_a_run_wrote(subtests):
+    for lab in SOURCES:
+        with subtests.test(lab):
+            ((headings, rows),) = tables(page(lab))
+            written = set[tuple[str, ...]]().union(*(chosen(table, headings) for table in tables(source(lab))))
+            assert {tuple(row) for row in rows} <= written
 
 
-@pytest.mark.parametrize("lab", SOURCES)
-def test_every_number_in_the_words_of_a_labs_page_is_one_that_a_run_wrote(lab):
-    words = re.sub(r"^\|[^\n]*$|\]\([^)]*\)|```.*?```|`[^`]*`", "", page(lab), flags=re.MULTILINE | re.DOTALL)
-    numbers = set(re.findall(r"\d[\d.,]*\d|\d", words.replace(CONFIDENCE, "")))
-    said = re.sub(r"(?<=sentences |predicted )(\d)(\d{3})\b", r"\1,\2", source(lab))
-    written = set(re.findall(r"\d[\d.,]*\d|\d", said))
-    written |= {each.removeprefix("heads-") for each in re.findall(r"heads-\d+", source(lab))}
-    assert numbers <= written
+def test_every_number_in_the_words_of_a_labs_page_is_one_that_a_run_wrote(subtests):
+    for lab in SOURCES:
+        with subtests.test(lab):
+            words = re.sub(
+                r"^\|[^\n]*$|\]\([^)]*\)|```.*?```|`[^`]*`", "", page(lab), flags=re.MULTILINE | re.DOTALL
+            )
+            numbers = set(re.findall(r"\d[\d.,]*\d|\d", words.replace(CONFIDENCE, "")))
+            said = re.sub(r"(?<=sentences |predicted )(\d)(\d{3})\b", r"\1,\2", source(lab))
+            written = set(re.findall(r"\d[\d.,]*\d|\d", said))
+            written |= {each.removeprefix("heads-") for each in re.findall(r"heads-\d+", source(lab))}
+            assert numbers <= written

@@ -334,11 +334,12 @@ def test_every_committed_result_has_its_entry_and_every_entry_its_result():
     assert len(found) >= 20
 
 
-@pytest.mark.parametrize("result", cells.results(COMMITTED, ENTRIES), ids=lambda result: result.entry.name)
-def test_a_committed_result_is_of_the_committed_adapter_and_version(result):
-    assert result.told["adapter"] == fingerprint(result.entry)
-    assert result.told["version"] == environments.pinned(result.entry.environment)[result.entry.library]
-    assert [*result.told["kinds"]] == [*result.entry.kinds]
+def test_a_committed_result_is_of_the_committed_adapter_and_version(subtests):
+    for result in cells.results(COMMITTED, ENTRIES):
+        with subtests.test(result.entry.name):
+            assert result.told["adapter"] == fingerprint(result.entry)
+            assert result.told["version"] == environments.pinned(result.entry.environment)[result.entry.library]
+            assert [*result.told["kinds"]] == [*result.entry.kinds]
 
 
 def test_the_committed_page_is_what_the_results_give():
@@ -365,18 +366,17 @@ def test_the_catalogue_names_what_is_there():
     assert named == {path.name for path in (HERE / "snippets").glob("*.py")}
 
 
-@pytest.mark.parametrize(
-    "path", sorted([*HERE.glob("adapters/*.py"), *HERE.glob("snippets/*.py")]), ids=lambda p: p.name
-)
-def test_adapters_and_snippets_import_nothing_of_ours(path):
-    names = [
-        name.partition(".")[0]
-        for each in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(each, ast.Import | ast.ImportFrom)
-        for name in ([each.module or ""] if isinstance(each, ast.ImportFrom) else [x.name for x in each.names])
-    ]
-    assert "attnlab_theory" not in names
-    assert len(path.read_text("utf-8").splitlines()) < (30 if path.parent.name == "snippets" else 200)
+def test_adapters_and_snippets_import_nothing_of_ours(subtests):
+    for path in sorted([*HERE.glob("adapters/*.py"), *HERE.glob("snippets/*.py")]):
+        with subtests.test(path.name):
+            names = []
+            for each in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(each, ast.ImportFrom):
+                    names.append(each.module or "")
+                elif isinstance(each, ast.Import):
+                    names += [x.name for x in each.names]
+            assert "attnlab_theory" not in [name.partition(".")[0] for name in names]
+            assert len(path.read_text("utf-8").splitlines()) < (30 if path.parent.name == "snippets" else 200)
 
 
 @pytest.mark.parametrize(
