@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab_theory import exits, files, interrupts, judges
+from attnlab_theory import compilation, exits, files, interrupts, judges
 from attnlab_theory.claims import Claim, Finding, Findings, check
 from attnlab_theory.options import Budget, RunOptions, parsed_in_one_line
 from attnlab_theory.report import provenance, record
@@ -235,6 +235,8 @@ def main(experiment: Experiment) -> int:
     import tyro
 
     from attnlab_theory import layout
+
+    compilation.compile_in_haste()  # the flags of `attnlab run`: another program may round otherwise
 
     def command() -> int:
         options = parsed_in_one_line(

@@ -1,12 +1,12 @@
 """One training step of the tiny caption model in a fresh process, as the command line makes it."""
 
-from attnlab_theory.cli import configure_jax
 from attnlab_theory.cli.allocation import keep_freed_memory
+from attnlab_theory.compilation import keep_programs
 
 
 def main() -> None:
     """Import, read, compile or load what is compiled, make one step; then say so, for ending takes time as well."""
-    configure_jax()
+    keep_programs()
     keep_freed_memory()
     from attnlab_theory.labs import sentences
     from attnlab_theory.labs.captions.arms import BASE, PRESETS

@@ -15,6 +15,7 @@ import jax
 import jaxtyping
 import pytest
 
+from attnlab_theory import compilation
 from tests import programs
 from tests.circles import Circles
 from tests.memory import Memory
@@ -27,17 +28,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 EXPLORING, WIDE = (os.environ.get(f"ATTNLAB_{name}") == "1" for name in ("EXPLORE", "X64"))
 
-# Thousands of small programs, each run a few times: compiled without optimisation they take a third of the time.
+# Thousands of small programs, each run a few times: compiled without optimisation they take a fifth of the time.
+# The lab compiles so too, and what either has compiled is kept for both.
 # XLA reads this when jax first computes; processes that tests start inherit it, and flags already set win.
-IN_HASTE = (
-    "--xla_backend_optimization_level=0",
-    "--xla_cpu_use_fusion_emitters=false",
-    "--xla_cpu_parallel_codegen_split_count=1",
-    # Two processes on two cores: threads of their own would wait for each other.
-    "--xla_cpu_multi_thread_eigen=false",
-)
 if not EXPLORING:
-    os.environ["XLA_FLAGS"] = " ".join([*IN_HASTE, os.environ.get("XLA_FLAGS", "")])
+    os.environ["XLA_FLAGS"] = " ".join([*compilation.IN_HASTE, os.environ.get("XLA_FLAGS", "")]).strip()
     # No test reads where in the source an operation of a program comes from.
     jax.config.update("jax_traceback_in_locations_limit", 0)
 
@@ -47,8 +42,11 @@ check_shapes("attnlab_theory")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_enable_x64", WIDE)
-# Without a folder to keep programs in, jax would still compute the key of each.
-jax.config.update("jax_enable_compilation_cache", False)
+compilation.keep_programs()
+jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
+jax.config.update(
+    "jax_persistent_cache_min_compile_time_secs", float(os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"])
+)
 programs.compile_once()
 
 hypothesis.settings.register_profile("repeat", derandomize=True, max_examples=20, deadline=None, print_blob=True)

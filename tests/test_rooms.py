@@ -13,6 +13,7 @@ PACKAGE = ROOT / "attnlab_theory"
 
 HALLWAY = {
     "axes",
+    "compilation",
     "seeds",
     "refuse",
     "options",

@@ -7,15 +7,17 @@ This is also the only place that sets global JAX configuration, and it does so b
 
 import os
 import sys
-from pathlib import Path
 
-from attnlab_theory import __version__, exits
+from attnlab_theory import __version__, compilation, exits
 from attnlab_theory.cli import bounds
 from attnlab_theory.cli.commands import COMMANDS, Command, refuse_gone
 from attnlab_theory.cli.overview import Overview
 
 WITH_SMALL_MATRICES = {"run", "answers", "grade"}
 """Commands whose theory multiplies many small matrices: numpy's threads would only wait for each other."""
+
+WITH_SMALL_PROGRAMS = {"run", "answers", "museum"}
+"""Commands that judge claims: compiling their programs takes longer than running them."""
 
 WITH_LARGE_MODELS = {"captions", "reviews", "heads"}
 """Commands that keep freed memory: models of their homeworks have 22 to 124 million parameters."""
@@ -36,7 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
         3 `check` could not decide.
     """
     given = sys.argv[1:] if arguments is None else arguments
-    configure_jax()
+    compilation.keep_programs()
+    if given and given[0] in WITH_SMALL_PROGRAMS:
+        compilation.compile_in_haste()
     # Processes that the lab starts look for no modules in the folder where the caller is: it may hold submissions.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     if given and given[0] in WITH_SMALL_MATRICES:
@@ -55,15 +59,6 @@ class Version:
         """Print it."""
         print(f"attnlab {__version__}")
         return 0
-
-
-def configure_jax() -> None:
-    """Keep compiled code between runs; the user's own environment comes first."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab" / "jax"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-    # Nobody reads where in the source an operation of a program comes from, and writing that down takes time.
-    os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 
 
 def _parse(arguments: list[str]) -> Command:
