@@ -79,7 +79,7 @@ NEGATIVE = ("scale",)
 NO_NAME = ("", "x", "\x1b[2J\x07x", "a/b::c", "::", "é\udcff", "x" * 5000, "../..", "-", "$\\frac{$", "<b>", "{}")
 """What is the name of nothing."""
 
-ALL_WITHOUT = (("answers",), ("run",))
+ALL_WITHOUT = (("answers",), ("run",), ("museum",))
 """Commands for which no name means all of them, which takes minutes."""
 
 WRITTEN = ("out", "writing_params_path", "outputs_path")
