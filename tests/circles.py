@@ -2,6 +2,9 @@
 
 A test lies in the outer circle by `@pytest.mark.slow("one seed of the encoder stays inside")`. The reason names
 what the inner circle keeps of the same question: what the author of a change still hears of it.
+
+`@pytest.mark.slow("two widths stay inside", but=("4", "64"))` leaves the members of a parametrised test that have
+these ids in the inner circle.
 """
 
 from typing import Any
@@ -26,13 +29,33 @@ def unreasoned(item: pytest.Item) -> list[str]:
     name = item.nodeid.partition("[")[0]
     wrong = []
     for mark in item.iter_markers("slow"):
-        if mark.kwargs:
-            wrong.append(f"{name}: slow takes no keywords, here {', '.join(mark.kwargs)}")
+        if unknown := set(mark.kwargs) - {"but"}:
+            wrong.append(f"{name}: slow takes the keyword but alone, not {', '.join(sorted(unknown))}")
+        elif not is_ids(mark.kwargs.get("but", ())):
+            wrong.append(f"{name}: but is a tuple of ids of members, not {mark.kwargs['but']!r}")
         elif len(mark.args) != 1:
             wrong.append(f"{name}: slow takes one reason, which names what the inner circle keeps, not {mark.args}")
         elif not isinstance(mark.args[0], str) or len(mark.args[0].split()) < WORDS:
             wrong.append(f"{name}: a reason of slow has at least {WORDS} words, not {mark.args[0]!r}")
     return wrong
+
+
+def is_ids(but: Any) -> bool:
+    """Whether these may be the ids of members."""
+    return isinstance(but, tuple) and all(isinstance(name, str) for name in but)
+
+
+def kept(items: list[pytest.Item]) -> list[str]:
+    """Take the mark from the members that stay inside; what is wrong with the ids, one line for each test."""
+    left: dict[str, set[str]] = {}
+    for item in items:
+        name, _, member = item.nodeid.partition("[")
+        for mark in [mark for mark in item.own_markers if mark.name == "slow" and is_ids(mark.kwargs.get("but"))]:
+            unseen = left.setdefault(name, set(mark.kwargs["but"]))
+            if member[:-1] in mark.kwargs["but"]:
+                unseen.discard(member[:-1])
+                item.own_markers.remove(mark)
+    return [f"{name}: no member is called {', '.join(sorted(unseen))}" for name, unseen in left.items() if unseen]
 
 
 def whole(config: pytest.Config) -> bool:
@@ -53,9 +76,12 @@ class Circles:
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         # A parametrised function is told of once.
         refused = list(dict.fromkeys(line for item in items for line in unreasoned(item)))
+        without_member = kept(items)
         outside = len(slow(items))
-        if whole(config) and 100 * outside > MOST * len(items):
-            refused.append(f"{outside} of {len(items)} tests are slow, more than {MOST} of 100")
+        if whole(config):
+            refused += without_member
+            if 100 * outside > MOST * len(items):
+                refused.append(f"{outside} of {len(items)} tests are slow, more than {MOST} of 100")
         if refused and hasattr(config, "workeroutput"):
             # From a worker, pytest would show an error of xdist. The process that started it tells these lines.
             self.refused = refused

@@ -54,8 +54,9 @@ def test_the_outer_circle_is_left_out_and_told_of_unless_marks_are_asked_for(sui
         ("slow('one seed stays inside', 'and more')", "slow takes one reason, which *, not ('one *', 'and more')"),
         ("slow('too slow, alas')", "a reason of slow has at least 4 words, not 'too slow, alas'"),
         ("slow(7)", "a reason of slow has at least 4 words, not 7"),
-        ("slow('one seed stays inside', keeps='')", "slow takes no keywords, here keeps"),
-        ("slow(keeps='one seed stays inside')", "slow takes no keywords, here keeps"),
+        ("slow('one seed stays inside', keeps='')", "slow takes the keyword but alone, not keeps"),
+        ("slow(keeps='one seed stays inside')", "slow takes the keyword but alone, not keeps"),
+        ("slow('one seed stays inside', but='1')", "but is a tuple of ids of members, not '1'"),
     ],
 )
 def test_a_mark_without_a_reason_is_refused_in_one_line_wherever_it_stands(suite, mark, told):
@@ -76,6 +77,19 @@ def test_a_reason_is_asked_of_classes_files_and_members_too(suite):
         f"@pytest.mark.parametrize('n', [pytest.param(1, marks={bad})])\ndef test_bad(n): pass\n",
     ):
         assert suite("tests/test_outside.py", code=code).ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_members_that_are_named_stay_inside_and_an_unknown_one_is_refused(suite):
+    mark = "@pytest.mark.slow('two members stay inside', but={})\n"
+    code = mark + "@pytest.mark.parametrize('n', range(4))\ndef test_more(n): pass\n"
+    run = suite(inside=10, code=code.format(("0", "3")))
+    assert (run.parseoutcomes()["passed"], run.ret) == (12, pytest.ExitCode.OK)
+    assert "6 slow tests are left for `make test-all`" in run.outlines
+    run = suite(inside=10, code=code.format(("0", "7")))
+    (error,) = [line for line in run.errlines if line]
+    assert error == "ERROR: tests/test_outside.py::test_more: no member is called 7"
+    # Who asks for a file may have asked for one member of it.
+    assert suite("tests/test_outside.py", code=code.format(("0", "7"))).parseoutcomes()["passed"] == 1
 
 
 def test_more_than_40_of_100_tests_outside_are_refused_where_all_are_asked_for(suite):
