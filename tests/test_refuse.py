@@ -13,9 +13,8 @@ from attnlab_theory.attention import attention, attention_weights
 Q, K, V = jnp.ones((2, 3)), jnp.eye(4, 3), jnp.arange(8.0).reshape(4, 2)
 
 
-@pytest.mark.parametrize(
-    ("check", "said"),
-    [
+def test_a_bad_value_is_named_with_what_it_is(subtests):
+    for check, said in [
         (lambda: refuse.non_finite(q=jnp.asarray([[0.0, 1.0], [2.0, jnp.nan]])), r"q .* nan at index \(1, 1\)"),
         (lambda: refuse.non_finite(q=jnp.zeros(2), k=jnp.asarray([0.0, -jnp.inf])), r"k .* -inf at index \(1,\)"),
         (lambda: refuse.non_finite(scale=math.inf), "scale must be finite, but holds inf$"),
@@ -38,11 +37,9 @@ Q, K, V = jnp.ones((2, 3)), jnp.eye(4, 3), jnp.arange(8.0).reshape(4, 2)
         (lambda: refuse.not_floating(mask=jnp.zeros(3, bool)), "mask must hold floating-point numbers, not bool"),
         (lambda: refuse.not_real(at=jnp.zeros(3, jnp.complex64)), "at must hold real numbers, not complex64"),
         (lambda: refuse.not_real(at=jnp.zeros(3, bool)), "at must hold real numbers, not bool"),
-    ],
-)
-def test_a_bad_value_is_named_with_what_it_is(check, said):
-    with pytest.raises(ValueError, match=said):
-        check()
+    ]:
+        with subtests.test(said), pytest.raises(ValueError, match=said):
+            check()
 
 
 @pytest.mark.parametrize(

@@ -333,9 +333,8 @@ Q, K, VALUES, _ = (jnp.asarray(x, FLOAT) for x in inputs(4, 5))
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
+def test_bad_input_to_blocked_attention_is_refused(subtests):
+    for changed, message in [
         ({"block": 0}, "block must be positive, not 0"),
         ({"block": -3}, "block must be positive, not -3"),
         ({"block": 2.5}, "block must be a whole number, not 2.5"),
@@ -355,12 +354,11 @@ Q, K, VALUES, _ = (jnp.asarray(x, FLOAT) for x in inputs(4, 5))
         ({"q": jnp.ones((4, D), int)}, "q must hold floating-point numbers"),
         ({"k": jnp.ones((5, D), int)}, "k must hold floating-point numbers"),
         ({"v": jnp.ones((5, V), int)}, "v must hold floating-point numbers"),
-    ],
-)
-def test_bad_input_to_blocked_attention_is_refused(changed, message):
-    given_ = {"q": Q, "k": K, "v": VALUES, "scale": SCALE, "block": BLOCK} | changed
-    with pytest.raises(ValueError, match=message):
-        blocked_attention(**given_)
+    ]:
+        with subtests.test(message):
+            given_ = {"q": Q, "k": K, "v": VALUES, "scale": SCALE, "block": BLOCK} | changed
+            with pytest.raises(ValueError, match=message):
+                blocked_attention(**given_)
 
 
 def test_sums_of_values_that_overflow_are_refused_and_nan_under_jit():

@@ -141,9 +141,8 @@ POINTS, PROJECTION = jnp.ones((2, 3)), jnp.ones((4, 3))
 
 @pytest.mark.usefixtures("unchecked_shapes")
 @EVERY_MAP
-@pytest.mark.parametrize(
-    ("x", "projection", "message"),
-    [
+def test_bad_input_to_feature_maps_is_refused(subtests, features):
+    for x, projection, message in [
         (POINTS, PROJECTION[:0], "at least one projection"),
         (POINTS, PROJECTION[:, :2], "width must agree: x has 3, projection has 2"),
         (POINTS[0], PROJECTION, "x must have 2 axes"),
@@ -151,11 +150,9 @@ POINTS, PROJECTION = jnp.ones((2, 3)), jnp.ones((4, 3))
         (POINTS.at[1, 2].set(jnp.nan), PROJECTION, r"x must be finite, but holds nan at index \(1, 2\)"),
         (POINTS, PROJECTION.at[0, 0].set(jnp.inf), "projection must be finite"),
         (POINTS.astype(int), PROJECTION, "x must hold floating-point numbers"),
-    ],
-)
-def test_bad_input_to_feature_maps_is_refused(features, x, projection, message):
-    with pytest.raises(ValueError, match=message):
-        features(x, projection)
+    ]:
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            features(x, projection)
 
 
 @pytest.mark.parametrize("features", [trigonometric_features, positive_features, hyperbolic_features])

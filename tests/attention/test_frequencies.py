@@ -142,9 +142,8 @@ X = jnp.ones((2, 6), FLOAT)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_bad_frequencies_are_refused(subtests):
+    for call, message in [
         (lambda: rotary_frequencies(3), "the width must be even and positive, not 3"),
         (lambda: rotary_frequencies(4, base=-1.0), "base must be positive"),
         (lambda: interpolated_frequencies(4, factor=0.5), r"factor must be at least 1, not 0\.5"),
@@ -164,8 +163,6 @@ X = jnp.ones((2, 6), FLOAT)
         (lambda: rotary(X, jnp.arange(2), frequencies=np.ones(0)), "0 frequencies do not fit a width of 6"),
         (lambda: rotary(X, jnp.arange(2), frequencies=np.ones(2, int)), "frequencies must hold floating-point"),
         (lambda: rotary(X, jnp.arange(2), frequencies=np.array([1, np.nan])), "frequencies must be finite"),
-    ],
-)
-def test_bad_frequencies_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ]:
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            call()

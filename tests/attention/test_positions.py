@@ -103,27 +103,24 @@ def test_traced_base_that_is_not_positive_and_finite_gives_nan(base):
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize("turn", [rotary, rotary_by_complex], ids=["rotary", "by complex"])
-@pytest.mark.parametrize(
-    ("x", "at", "base", "message"),
-    [
-        (X[:, :3], AT, 1e4, "even and positive, not 3"),
-        (X[:, :0], AT, 1e4, "even and positive, not 0"),
-        (X, AT[:2], 1e4, "positions must agree: x has 3, positions has 2"),
-        (X, AT, 0.0, "base must be positive, not 0.0"),
-        (X, AT, float("nan"), "base must be positive, not nan"),
-        (X.at[1, 2].set(jnp.nan), AT, 1e4, r"x must be finite, but holds nan at index \(1, 2\)"),
-        (X, jnp.array([0.0, jnp.inf, 1.0]), 1e4, "positions must be finite, but holds inf"),
-        (X.astype(int), AT, 1e4, "x must hold floating-point numbers, not int"),
-        (X, AT.astype(complex), 1e4, "positions must hold real numbers, not complex"),
-        (X, AT > 0, 1e4, "positions must hold real numbers, not bool"),
-        (X, AT, float("inf"), "base must be finite, but holds inf"),
-        (X, AT, True, "base must be one real number, not True"),
-    ],
-)
-def test_bad_rotations_are_refused(turn, x, at, base, message):
-    with pytest.raises(ValueError, match=message):
-        turn(x, at, base=base)
+def test_bad_rotations_are_refused(subtests):
+    for turn in [rotary, rotary_by_complex]:
+        for x, at, base, message in [
+            (X[:, :3], AT, 1e4, "even and positive, not 3"),
+            (X[:, :0], AT, 1e4, "even and positive, not 0"),
+            (X, AT[:2], 1e4, "positions must agree: x has 3, positions has 2"),
+            (X, AT, 0.0, "base must be positive, not 0.0"),
+            (X, AT, float("nan"), "base must be positive, not nan"),
+            (X.at[1, 2].set(jnp.nan), AT, 1e4, r"x must be finite, but holds nan at index \(1, 2\)"),
+            (X, jnp.array([0.0, jnp.inf, 1.0]), 1e4, "positions must be finite, but holds inf"),
+            (X.astype(int), AT, 1e4, "x must hold floating-point numbers, not int"),
+            (X, AT.astype(complex), 1e4, "positions must hold real numbers, not complex"),
+            (X, AT > 0, 1e4, "positions must hold real numbers, not bool"),
+            (X, AT, float("inf"), "base must be finite, but holds inf"),
+            (X, AT, True, "base must be one real number, not True"),
+        ]:
+            with subtests.test(message, turn=turn), pytest.raises(ValueError, match=message):
+                turn(x, at, base=base)
 
 
 @pytest.mark.parametrize(("base", "named"), [(1e-50, "1e-50"), (1e50, r"1e\+50")])

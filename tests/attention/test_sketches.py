@@ -41,9 +41,8 @@ def test_a_scale_below_the_smallest_number_weighs_all_mixtures_alike():
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_bad_input_to_linformer_is_refused(subtests):
+    for change, message in [
         ({"k": jnp.ones((6, 3), FLOAT), "v": jnp.ones((6, 2), FLOAT)}, "6 positions, but e projects 5: cut"),
         ({"f": F[:, :4]}, "5 positions, but f projects 4"),
         ({"f": F[:3]}, "sketched positions must agree: e has 4, f has 3"),
@@ -58,9 +57,8 @@ def test_a_scale_below_the_smallest_number_weighs_all_mixtures_alike():
         ({"scale": "a"}, "scale must be one real number, not 'a'"),
         ({"scale": None}, "scale must be one real number, not None"),
         ({"scale": -1e-50}, "scale must be positive, not -1e-50"),
-    ],
-)
-def test_bad_input_to_linformer_is_refused(change, message):
-    given = {"q": X, "k": X, "v": V, "e": E, "f": F, "scale": 1.0} | change
-    with pytest.raises(ValueError, match=message):
-        linformer_attention(**given)
+    ]:
+        with subtests.test(message):
+            given = {"q": X, "k": X, "v": V, "e": E, "f": F, "scale": 1.0} | change
+            with pytest.raises(ValueError, match=message):
+                linformer_attention(**given)

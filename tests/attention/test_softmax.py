@@ -226,20 +226,22 @@ REFUSED_BY_OUTPUT = [
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize("operator", [attention_scores, attention_weights])
-@pytest.mark.parametrize(("changed", "message"), REFUSED)
-def test_bad_queries_keys_scales_and_masks_are_refused(operator, changed, message):
-    given_ = {"q": Q, "k": K, "mask": MASK, "scale": SCALE} | changed
-    with pytest.raises(ValueError, match=message):
-        operator(**given_)
+def test_bad_queries_keys_scales_and_masks_are_refused(subtests):
+    for operator in [attention_scores, attention_weights]:
+        for changed, message in REFUSED:
+            with subtests.test(message, operator=operator):
+                given_ = {"q": Q, "k": K, "mask": MASK, "scale": SCALE} | changed
+                with pytest.raises(ValueError, match=message):
+                    operator(**given_)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize(("changed", "message"), REFUSED_BY_OUTPUT)
-def test_bad_input_is_refused(changed, message):
-    given_ = {"q": Q, "k": K, "v": VALUES, "mask": MASK, "scale": SCALE} | changed
-    with pytest.raises(ValueError, match=message):
-        attention(**given_)
+def test_bad_input_is_refused(subtests):
+    for changed, message in REFUSED_BY_OUTPUT:
+        with subtests.test(message):
+            given_ = {"q": Q, "k": K, "v": VALUES, "mask": MASK, "scale": SCALE} | changed
+            with pytest.raises(ValueError, match=message):
+                attention(**given_)
 
 
 @pytest.mark.parametrize("argument", [0, 1, 2])

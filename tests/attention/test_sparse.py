@@ -182,9 +182,8 @@ NO_LINKS = jnp.zeros((12, 0), jnp.int32)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_bad_input_to_bigbird_is_refused(subtests):
+    for change, message in [
         ({"block": 5}, "24 positions are not a whole number of blocks of 5"),
         ({"block": 0}, "block must be positive, not 0"),
         ({"window": 2}, "a window of blocks must be odd, not 2"),
@@ -198,12 +197,11 @@ NO_LINKS = jnp.zeros((12, 0), jnp.int32)
         ({"k": K[:22]}, "positions must agree"),
         ({"scale": 0.0}, "scale must be positive"),
         ({"v": VALUES.at[4, 1].set(jnp.nan)}, "v must be finite"),
-    ],
-)
-def test_bad_input_to_bigbird_is_refused(change, message):
-    given = {"q": Q, "k": K, "v": VALUES, "links": NO_LINKS, "scale": 1.0} | LAYOUT | change
-    with pytest.raises(ValueError, match=message):
-        bigbird_attention(**given)
+    ]:
+        with subtests.test(message):
+            given = {"q": Q, "k": K, "v": VALUES, "links": NO_LINKS, "scale": 1.0} | LAYOUT | change
+            with pytest.raises(ValueError, match=message):
+                bigbird_attention(**given)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

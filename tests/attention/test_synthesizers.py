@@ -77,9 +77,8 @@ def test_a_traced_infinity_gives_nan(wrong):
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+def test_bad_input_to_synthesizers_is_refused(subtests):
+    for call, message in [
         (lambda: random_logits(TABLE, 7), "the sequence has 7 positions, but the table has 6"),
         (lambda: random_logits(TABLE[:, :3], 4), "but the table has 3"),
         (lambda: random_logits(TABLE, 2.0), "length must be a whole number, not 2.0"),
@@ -98,8 +97,6 @@ def test_a_traced_infinity_gives_nan(wrong):
         (lambda: synthesizer_attention(TABLE, X), "source positions must agree: logits has 6, v has 4"),
         (lambda: synthesizer_weights(TABLE.at[0, 0].set(jnp.nan)), "logits must be finite"),
         (lambda: synthesizer_weights(TABLE, jnp.zeros((6, 6), bool)), "mask hides every key"),
-    ],
-)
-def test_bad_input_to_synthesizers_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    ]:
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            call()

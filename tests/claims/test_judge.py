@@ -20,9 +20,8 @@ from tests.toys import BLOCK, Coin, checked, coin_claim, toss
 SUPPORTED, REFUTED, INCONCLUSIVE = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE
 
 
-@pytest.mark.parametrize(
-    ("predicted", "measured", "verdict"),
-    [
+def test_verdict_follows_from_two_intervals(subtests):
+    for predicted, measured, verdict in [
         (Interval.point(0.5), Interval(0.6, 0.7), REFUTED),
         (Interval.point(0.5), Interval(0.3, 0.4), REFUTED),
         (Interval.point(0.5), Interval(0.45, 0.55), SUPPORTED),
@@ -40,10 +39,9 @@ SUPPORTED, REFUTED, INCONCLUSIVE = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.I
         (Interval(0.0, 1.0), Interval(-0.1, 0.9), INCONCLUSIVE),
         (Interval(0.0, 1.0), Interval(0.95, 1.05), SUPPORTED),
         (Interval(0.0, 1.0), Interval(1.1, 1.15), REFUTED),
-    ],
-)
-def test_verdict_follows_from_two_intervals(predicted, measured, verdict):
-    assert judge(predicted, measured, resolution=0.125) == verdict
+    ]:
+        with subtests.test(predicted=predicted, measured=measured, verdict=verdict):
+            assert judge(predicted, measured, resolution=0.125) == verdict
 
 
 def test_support_ends_at_the_resolution_to_the_last_digit():
@@ -131,9 +129,8 @@ NAN_NOW_AND_THEN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
+def test_what_cannot_be_judged_is_refused(subtests):
+    for changes, said in [
         (
             {"settings": (Coin(chance=0.5), Coin(chance=1.5))},
             r"coin: the hypothesis 'it is a chance' does not hold at Coin\(.*1.5",
@@ -180,11 +177,9 @@ NAN_NOW_AND_THEN = {
             {"draw": lambda key, coin: 2**24 + jax.random.randint(key, (), 0, 2), "bound": known_variance(1.0)},
             r"coin drew the whole number 1677721\d, beyond the 2\*\*24 up to which float32 holds every one",
         ),
-    ],
-)
-def test_what_cannot_be_judged_is_refused(changes, said):
-    with pytest.raises(ValueError, match=said):
-        checked(coin_claim(**changes))
+    ]:
+        with subtests.test(said), pytest.raises(ValueError, match=said):
+            checked(coin_claim(**changes))
 
 
 KEY_OF_ITS_OWN = jax.random.key(3)

@@ -54,12 +54,13 @@ def help_of(capsys, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_line_of_help_is_the_first_of_the_docstring(name):
-    options = COMMANDS[name].options()
-    first, *_ = inspect.getdoc(options).split("\n\n")
-    assert COMMANDS[name].about == " ".join(first.split())
-    assert callable(options.run)
+def test_a_line_of_help_is_the_first_of_the_docstring(subtests):
+    for name in COMMANDS:
+        with subtests.test(name):
+            options = COMMANDS[name].options()
+            first, *_ = inspect.getdoc(options).split("\n\n")
+            assert COMMANDS[name].about == " ".join(first.split())
+            assert callable(options.run)
 
 
 WITHOUT_JSON: dict[tuple[str, ...], str] = {}

@@ -275,9 +275,9 @@ def test_shared_routes_exist_exactly_without_cycles():
     assert feasible == 3 * 3 * 2 + 3 * 2 * 4 + 8 - 1
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_what_cannot_be_routed_is_refused(subtests):
+    for change, message in [
         ({"x": HOMEWORK[[0, 1, 1]]}, "3 of them have rank 2"),
         ({"x": HOMEWORK * np.array([[1], [0], [1]])}, "3 of them have rank 2"),
         ({"x": np.vstack([HOMEWORK[0], HOMEWORK[0] + 1e-17, HOMEWORK[2]])}, "rank 2"),
@@ -302,14 +302,12 @@ def test_shared_routes_exist_exactly_without_cycles():
         ({"tolerance": np.nan}, "tolerance must be positive and finite, not nan"),
         ({"tolerance": np.inf}, "tolerance must be positive and finite, not inf"),
         ({"tolerance": 1e-18}, "finer than rounding"),
-    ],
-)
-@pytest.mark.usefixtures("unchecked_shapes")
-def test_what_cannot_be_routed_is_refused(change, message):
-    problem = {"x": HOMEWORK, "routes": [2, 0, None], "outputs": WANTED, "tolerance": 1e-3} | change
-    for function in (route, shared_route):
-        with pytest.raises(ValueError, match=message):
-            function(problem["x"], problem["routes"], problem["outputs"], tolerance=problem["tolerance"])
+    ]:
+        with subtests.test(message):
+            problem = {"x": HOMEWORK, "routes": [2, 0, None], "outputs": WANTED, "tolerance": 1e-3} | change
+            for function in (route, shared_route):
+                with pytest.raises(ValueError, match=message):
+                    function(problem["x"], problem["routes"], problem["outputs"], tolerance=problem["tolerance"])
 
 
 @pytest.mark.parametrize("power", [-100, 0, 100])

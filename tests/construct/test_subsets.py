@@ -256,9 +256,9 @@ def test_rounded_keys_on_a_line_are_selected_together(dtype):
     assert 0 < found.spread <= 4 * float(jnp.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize(
-    ("keys", "subset", "message"),
-    [
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_a_malformed_request_is_refused(subtests):
+    for keys, subset, message in [
         (SQUARE, [], "at least one key"),
         (SQUARE, [0, 0], "once"),
         (SQUARE, [4], "holds 4.*0 to 3"),
@@ -277,12 +277,9 @@ def test_rounded_keys_on_a_line_are_selected_together(dtype):
         (np.zeros((0, 2)), [0], "at least one key"),
         (np.array([[0.0, np.nan]]), [0], "nan"),
         (np.array([[0.0, np.inf]]), [0], "inf"),
-    ],
-)
-@pytest.mark.usefixtures("unchecked_shapes")
-def test_a_malformed_request_is_refused(keys, subset, message):
-    with pytest.raises(ValueError, match=message):
-        query_for_subset(keys, subset)
+    ]:
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            query_for_subset(keys, subset)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1.0, -1.0, math.nan])

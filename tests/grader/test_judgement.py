@@ -217,9 +217,8 @@ def test_a_mistake_in_a_notebook_is_named_by_its_cell(file):
     assert "SyntaxError: invalid syntax (cell 2, line 1)" in judgement.said
 
 
-@pytest.mark.parametrize(
-    ("asked", "meant"),
-    [
+def test_other_spellings_and_other_years_lead_to_the_question(subtests):
+    for asked, meant in [
         ("practical4/2(c)(i)", "practical4/2c.1"),
         ("practical4/2.b", "practical4/2b"),
         ("practical4/2D.ii", "practical4/2d.2"),
@@ -229,16 +228,15 @@ def test_a_mistake_in_a_notebook_is_named_by_its_cell(file):
         ("cs224n/1e", "practical4/2e.2"),
         ("uw/1-3-2", "uw/1.3.2"),
         *OTHER_YEARS.items(),
-    ],
-)
-def test_other_spellings_and_other_years_lead_to_the_question(asked, meant):
-    try:
-        assert contract_of(asked).question == meant
-    except ValueError as error:
-        said = str(error)
-    else:
-        said = ""
-    assert not said or said.startswith(f"{meant} asks for an answer in words")
+    ]:
+        with subtests.test(asked):
+            try:
+                assert contract_of(asked).question == meant
+            except ValueError as error:
+                said = str(error)
+            else:
+                said = ""
+            assert not said or said.startswith(f"{meant} asks for an answer in words")
 
 
 @pytest.mark.parametrize(

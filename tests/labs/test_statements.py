@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import library
 from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates
@@ -22,9 +20,6 @@ OF_HEADS = sorted((FIGURES / "heads").rglob("*.findings.json"))
 """Each part of the lab of heads has files of its own, and no run that trains."""
 RUNS = sorted((lab, path.parent) for lab in LABS for path in (FIGURES / lab).rglob(f"{lab}.run.json"))
 RUNS += [("heads", path) for path in OF_HEADS]
-each_run = pytest.mark.parametrize(("lab", "folder"), RUNS, ids=[str(p.relative_to(FIGURES)) for _, p in RUNS])
-
-
 BY_RESOLUTION = {
     "bayes-accuracy-is-the-sum": "a point; the best rule that counts words lies further away than 0.1",
     "nobody-beats-bayes": "a theorem; its numbers check the measurement, and whoever sees the labels gains 0.077",
@@ -67,54 +62,63 @@ def moved(estimate, predicted, measured, error_rate):
     )
 
 
-@each_run
-def test_what_a_committed_run_supports_falls_when_its_number_moves(lab, folder):
-    statements, numbers = LABS[lab].statements, list(judged_again(lab, folder).estimates)
-    supported = [f for f in judged_again(lab, folder).verdicts.findings if f.verdict == Verdict.SUPPORTED]
-    for claim in dict.fromkeys(f.claim for f in supported):
-        asking, stands = [s for s in statements if s.name == claim], [f for f in supported if f.claim == claim]
-        others = list(numbers)
-        for finding in stands:
-            alike = [n for n, each in enumerate(numbers) if each.setting == finding.setting]
-            (place,) = {n for n in alike for s in asking if s.asks(numbers[n]) and s.predicts(numbers[n], numbers)}
-            others[place] = moved(numbers[place], finding.predicted, finding.measured, finding.error_rate)
-        again = {
-            (f.claim, str(f.setting)): f.verdict
-            for f in verdicts_on(statements, Estimates(others), experiment=lab).findings
-        }
-        assert {again[claim, str(f.setting)] for f in stands} == {Verdict.REFUTED}, claim
+def test_what_a_committed_run_supports_falls_when_its_number_moves(subtests):
+    """Some seconds: every run is judged again for each of its claims."""
+    for lab, folder in RUNS:
+        with subtests.test(str(folder.relative_to(FIGURES))):
+            statements, numbers = LABS[lab].statements, list(judged_again(lab, folder).estimates)
+            supported = [f for f in judged_again(lab, folder).verdicts.findings if f.verdict == Verdict.SUPPORTED]
+            for claim in dict.fromkeys(f.claim for f in supported):
+                asking = [s for s in statements if s.name == claim]
+                stands = [f for f in supported if f.claim == claim]
+                others = list(numbers)
+                for finding in stands:
+                    alike = [n for n, each in enumerate(numbers) if each.setting == finding.setting]
+                    (place,) = {
+                        n for n in alike for s in asking if s.asks(numbers[n]) and s.predicts(numbers[n], numbers)
+                    }
+                    others[place] = moved(numbers[place], finding.predicted, finding.measured, finding.error_rate)
+                again = {
+                    (f.claim, str(f.setting)): f.verdict
+                    for f in verdicts_on(statements, Estimates(others), experiment=lab).findings
+                }
+                assert {again[claim, str(f.setting)] for f in stands} == {Verdict.REFUTED}, claim
 
 
-@each_run
-def test_what_is_supported_refutes_its_negation(lab, folder):
+def test_what_is_supported_refutes_its_negation(subtests):
     """Its rival is its negation: the measured interval lies inside the prediction, and nowhere else."""
-    for finding in judged_again(lab, folder).verdicts.findings:
-        if finding.verdict == Verdict.SUPPORTED and finding.claim not in BY_RESOLUTION:
-            assert finding.predicted.contains(finding.measured), (finding.claim, finding.setting)
+    for lab, folder in RUNS:
+        with subtests.test(str(folder.relative_to(FIGURES))):
+            for finding in judged_again(lab, folder).verdicts.findings:
+                if finding.verdict == Verdict.SUPPORTED and finding.claim not in BY_RESOLUTION:
+                    assert finding.predicted.contains(finding.measured), (finding.claim, finding.setting)
 
 
 def test_statements_that_rest_on_their_resolution_exist():
     assert BY_RESOLUTION.keys() <= {each.name for lab in LABS.values() for each in lab.statements}
 
 
-@each_run
-def test_a_lab_states_nothing_twice_of_one_number(lab, folder):
-    numbers = judged_again(lab, folder).estimates
-    for each in numbers:
-        names = [s.name for s in LABS[lab].statements if s.asks(each) and s.predicts(each, numbers)]
-        assert len(names) == len(set(names)), (each.quantity, each.setting)
+def test_a_lab_states_nothing_twice_of_one_number(subtests):
+    for lab, folder in RUNS:
+        with subtests.test(str(folder.relative_to(FIGURES))):
+            numbers = judged_again(lab, folder).estimates
+            for each in numbers:
+                names = [s.name for s in LABS[lab].statements if s.asks(each) and s.predicts(each, numbers)]
+                assert len(names) == len(set(names)), (each.quantity, each.setting)
 
 
-@pytest.mark.parametrize("lab", LABS)
-def test_some_committed_run_judges_every_statement(lab):
-    names = (lab, *library.BESIDE.get(lab, ()))
-    files = [folder / f"{name}.json" for one, folder in RUNS if one == lab for name in names]
-    files = OF_HEADS if lab == "heads" else files
-    judged = {finding.claim for file in files if file.exists() for finding in record.read_findings(file)}
-    assert {stated.name for stated in LABS[lab].statements} - judged == NOT_COMMITTED.get(lab, set())
+def test_some_committed_run_judges_every_statement(subtests):
+    for lab in LABS:
+        with subtests.test(lab=lab):
+            names = (lab, *library.BESIDE.get(lab, ()))
+            files = [folder / f"{name}.json" for one, folder in RUNS if one == lab for name in names]
+            files = OF_HEADS if lab == "heads" else files
+            judged = {finding.claim for file in files if file.exists() for finding in record.read_findings(file)}
+            assert {stated.name for stated in LABS[lab].statements} - judged == NOT_COMMITTED.get(lab, set())
 
 
-@pytest.mark.parametrize("path", OF_HEADS, ids=lambda p: str(p.relative_to(FIGURES)))
-def test_committed_findings_on_heads_are_those_of_judging_again(path):
-    rows = [record.as_json(finding) for finding in judged_again("heads", path).verdicts.findings]
-    assert record.to_text(rows) == path.read_text("utf-8")
+def test_committed_findings_on_heads_are_those_of_judging_again(subtests):
+    for path in OF_HEADS:
+        with subtests.test(str(path.relative_to(FIGURES))):
+            rows = [record.as_json(finding) for finding in judged_again("heads", path).verdicts.findings]
+            assert record.to_text(rows) == path.read_text("utf-8")

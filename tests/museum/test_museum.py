@@ -67,12 +67,13 @@ def test_bugs_are_planted_where_the_right_code_is_tried():
     assert new <= {"causal/Linformer under a mask"}
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda b: b.name)
-def test_a_bug_is_a_few_lines_with_a_place_where_it_happened(bug):
-    assert 1 < len(bug.source.splitlines()) <= 45
-    link = r"https://(github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+|arxiv\.org/abs/\d+\.\d+)"
-    assert bug.where.startswith(FOLKLORE) or re.search(link, bug.where)
-    assert bug.story.endswith(".")
+def test_a_bug_is_a_few_lines_with_a_place_where_it_happened(subtests):
+    for bug in BUGS:
+        with subtests.test(bug.name):
+            assert 1 < len(bug.source.splitlines()) <= 45
+            link = r"https://(github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+|arxiv\.org/abs/\d+\.\d+)"
+            assert bug.where.startswith(FOLKLORE) or re.search(link, bug.where)
+            assert bug.story.endswith(".")
 
 
 def test_names_are_unique():

@@ -315,11 +315,12 @@ def test_draws_that_are_not_real_are_refused(bound, draws):
         bound.interval(np.array(draws), 0.05)
 
 
-@pytest.mark.parametrize("error_rate", [0.0, 1.0, -0.1, math.nan])
-@pytest.mark.parametrize("bound", [bounded(0.0, 1.0), proportion(), known_variance(1.0), normal("none")])
-def test_an_error_rate_that_is_no_rate_is_refused(bound, error_rate):
-    with pytest.raises(ValueError, match=f"error_rate must lie between 0 and 1, not {error_rate}"):
-        bound.interval(np.zeros(10), error_rate)
+def test_an_error_rate_that_is_no_rate_is_refused(subtests):
+    for error_rate in [0.0, 1.0, -0.1, math.nan]:
+        for bound in [bounded(0.0, 1.0), proportion(), known_variance(1.0), normal("none")]:
+            said = f"error_rate must lie between 0 and 1, not {error_rate}"
+            with subtests.test(str(bound), error_rate=error_rate), pytest.raises(ValueError, match=said):
+                bound.interval(np.zeros(10), error_rate)
 
 
 def test_findings_say_what_a_bound_stands_on():

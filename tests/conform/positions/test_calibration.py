@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.positions.rotary import RotarySuite
 from attnlab_theory.conform.positions.rotary_ways import Case
@@ -20,33 +18,38 @@ def failures(suite):
     return [row.line for row in suite.rows() if row.verdict == "fails"]
 
 
-@pytest.mark.parametrize("bug", wrong.BUGS)
-def test_a_planted_bug_fails(bug):
-    kind, make = wrong.BUGS[bug]
-    wrong.kept.clear()
-    suite = suite_class(kind)(Direct(make(bug)), kind)
-    assert any(row.verdict == "fails" for row in suite.rows())
+def test_a_planted_bug_fails(subtests):
+    """Some seconds: every bug goes through every identity."""
+    for bug in wrong.BUGS:
+        with subtests.test(bug):
+            kind, make = wrong.BUGS[bug]
+            wrong.kept.clear()
+            suite = suite_class(kind)(Direct(make(bug)), kind)
+            assert any(row.verdict == "fails" for row in suite.rows())
 
 
-@pytest.mark.parametrize("make", dict.fromkeys(make for _, make in wrong.BUGS.values() if make is not wrong.bloom))
-def test_the_same_code_without_a_bug_fails_nothing(make):
-    kind = next(kind for kind, each in wrong.BUGS.values() if each is make)
-    assert failures(suite_class(kind)(Direct(make("")), kind)) == []
+def test_the_same_code_without_a_bug_fails_nothing(subtests):
+    for make in dict.fromkeys(make for _, make in wrong.BUGS.values() if make is not wrong.bloom):
+        with subtests.test(make.__name__):
+            kind = next(kind for kind, each in wrong.BUGS.values() if each is make)
+            assert failures(suite_class(kind)(Direct(make("")), kind)) == []
 
 
-@pytest.mark.parametrize(("kind", "target"), [(kind, each) for kind, targets in RIGHT.items() for each in targets])
-def test_right_code_fails_nothing_however_it_is_written(kind, target):
-    assert failures(suite_class(kind)(Direct(target), kind)) == []
+def test_right_code_fails_nothing_however_it_is_written(subtests):
+    for kind, target in [(kind, each) for kind, targets in RIGHT.items() for each in targets]:
+        with subtests.test(f"{kind}: {target}"):
+            assert failures(suite_class(kind)(Direct(target), kind)) == []
 
 
-@pytest.mark.parametrize("target", right.ROTARY)
-def test_right_rotations_of_20_seeds_are_within_their_tolerance(target):
-    suite = RotarySuite(Direct(target), "rotary")
-    near = tuple(range(9))
-    for kind, most in (("float32", "float32"), ("float64", "float32"), ("float16", "float16")):
-        said = suite.all_of([Case(near, seed=seed, kind=kind) for seed in range(SEEDS)], most)
-        assert said.verdict == "holds", said.line
-        assert kind != "float32" or said.ratio > 0
+def test_right_rotations_of_20_seeds_are_within_their_tolerance(subtests):
+    for target in right.ROTARY:
+        with subtests.test(str(target)):
+            suite = RotarySuite(Direct(target), "rotary")
+            near = tuple(range(9))
+            for kind, most in (("float32", "float32"), ("float64", "float32"), ("float16", "float16")):
+                said = suite.all_of([Case(near, seed=seed, kind=kind) for seed in range(SEEDS)], most)
+                assert said.verdict == "holds", said.line
+                assert kind != "float32" or said.ratio > 0
 
 
 def test_a_bug_is_found_at_the_identity_that_is_named_for_it():

@@ -24,35 +24,34 @@ def said(estimate, digits):
     return f"{estimate.value:.{digits}f} ± {estimate.interval.width / 2:.{digits}f}"
 
 
-@pytest.mark.parametrize(
-    ("arm", "name"),
-    [
+def test_the_page_quotes_every_model(subtests, joined):
+    for arm, name in [
         ("scratch", "scratch, 12 heads"),
         ("shuffled", "shuffled, 12 heads"),
         ("heads-1", "scratch, 1 head"),
         ("heads-6", "scratch, 6 heads"),
         ("heads-8", "scratch, 8 heads"),
-    ],
-)
-def test_the_page_quotes_every_model(joined, arm, name):
-    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| {name} |")]
-    (perplexity,) = joined.of("perplexity of sentences", arm=arm)
-    scores = [joined.of(score, arm=arm, decoding="random")[0] for score in ("forward", "backward")]
-    assert [cell.split(" (")[0].strip() for cell in row.split("|")[2:6]] == [
-        str(perplexity.draws),
-        said(perplexity, 2),
-        *(said(score, 3) for score in scores),
-    ]
+    ]:
+        with subtests.test(arm=arm, name=name):
+            (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| {name} |")]
+            (perplexity,) = joined.of("perplexity of sentences", arm=arm)
+            scores = [joined.of(score, arm=arm, decoding="random")[0] for score in ("forward", "backward")]
+            assert [cell.split(" (")[0].strip() for cell in row.split("|")[2:6]] == [
+                str(perplexity.draws),
+                said(perplexity, 2),
+                *(said(score, 3) for score in scores),
+            ]
 
 
-@pytest.mark.parametrize("arm", ["scratch", "shuffled"])
-@pytest.mark.parametrize("decoding", DECODINGS)
-def test_the_page_quotes_every_way_to_draw(joined, arm, decoding):
-    told = [
-        said(joined.of(score, arm=arm, decoding=decoding)[0], 3)
-        for score in ("forward", "backward", "harmonic", "commonest_opening")
-    ]
-    assert f"| {arm}, {DECODINGS[decoding]} | {' | '.join(told)} |" in PAGE
+def test_the_page_quotes_every_way_to_draw(subtests, joined):
+    for arm in ["scratch", "shuffled"]:
+        for decoding in DECODINGS:
+            with subtests.test(decoding=decoding, arm=arm):
+                told = [
+                    said(joined.of(score, arm=arm, decoding=decoding)[0], 3)
+                    for score in ("forward", "backward", "harmonic", "commonest_opening")
+                ]
+                assert f"| {arm}, {DECODINGS[decoding]} | {' | '.join(told)} |" in PAGE
 
 
 def test_the_page_quotes_what_heads_and_shuffling_change(joined):
@@ -61,20 +60,21 @@ def test_the_page_quotes_what_heads_and_shuffling_change(joined):
         assert said(gained, 3).removeprefix("-" if arm == "shuffled" else "") in PAGE
 
 
-@pytest.mark.parametrize(
-    ("arm", "perplexity", "backward"),
-    [("scratch", (18.4, 19.4), (0.42, 0.435)), ("shuffled", (14.8, 16.0), (0.50, 0.52))],
-)
-def test_the_homeworks_captions_are_learned_as_well_as_others_learned_them(joined, arm, perplexity, backward):
+def test_the_homeworks_captions_are_learned_as_well_as_others_learned_them(subtests, joined):
     """In the ranges in which published runs predict another one."""
-    found = [
-        joined.of("perplexity of sentences", arm=arm)[0],
-        joined.of("backward", arm=arm, decoding="random")[0],
-        joined.of("forward", arm=arm, decoding="random")[0],
-    ]
-    for each, (low, high) in zip(found, (perplexity, backward, (0.56, 0.60)), strict=True):
-        assert low <= each.interval.low <= each.interval.high <= high
-        assert each.draws >= 4
+    for arm, perplexity, backward in [
+        ("scratch", (18.4, 19.4), (0.42, 0.435)),
+        ("shuffled", (14.8, 16.0), (0.50, 0.52)),
+    ]:
+        with subtests.test(arm=arm, perplexity=perplexity, backward=backward):
+            found = [
+                joined.of("perplexity of sentences", arm=arm)[0],
+                joined.of("backward", arm=arm, decoding="random")[0],
+                joined.of("forward", arm=arm, decoding="random")[0],
+            ]
+            for each, (low, high) in zip(found, (perplexity, backward, (0.56, 0.60)), strict=True):
+                assert low <= each.interval.low <= each.interval.high <= high
+                assert each.draws >= 4
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():

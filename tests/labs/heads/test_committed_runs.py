@@ -43,13 +43,14 @@ def counted():
     return found
 
 
-@pytest.mark.parametrize("claim", ROWS)
-def test_the_page_counts_every_verdict(counted, claim):
-    cells = [
-        ", ".join(str(count[claim, verdict]) for verdict in ("SUPPORTED", "REFUTED", "INCONCLUSIVE"))
-        for count in counted
-    ]
-    assert f"| {ROWS[claim]} | {' | '.join(cells)} |" in PAGE
+def test_the_page_counts_every_verdict(subtests, counted):
+    for claim in ROWS:
+        with subtests.test(claim=claim):
+            cells = [
+                ", ".join(str(count[claim, verdict]) for verdict in ("SUPPORTED", "REFUTED", "INCONCLUSIVE"))
+                for count in counted
+            ]
+            assert f"| {ROWS[claim]} | {' | '.join(cells)} |" in PAGE
 
 
 def test_the_page_counts_verdicts_on_every_claim(counted):
@@ -87,14 +88,15 @@ def estimates_of(folder, quantity):
     return Estimates(e for e in ESTIMATES[folder] if e.quantity == quantity)
 
 
-@pytest.mark.parametrize("quantity", SIDES)
-def test_the_page_counts_what_gets_no_verdict(quantity):
-    cells = []
-    for folder in FOLDERS:
-        found = estimates_of(folder, quantity)
-        above, below = sum(e.interval.low > 0 for e in found), sum(e.interval.high < 0 for e in found)
-        cells.append(f"{above}, {below}")
-    assert f"| {SIDES[quantity]} | {' | '.join(cells)} |" in PAGE
+def test_the_page_counts_what_gets_no_verdict(subtests):
+    for quantity in SIDES:
+        with subtests.test(quantity=quantity):
+            cells = []
+            for folder in FOLDERS:
+                found = estimates_of(folder, quantity)
+                above, below = sum(e.interval.low > 0 for e in found), sum(e.interval.high < 0 for e in found)
+                cells.append(f"{above}, {below}")
+            assert f"| {SIDES[quantity]} | {' | '.join(cells)} |" in PAGE
 
 
 def test_the_page_counts_excesses_that_go_beyond_means_dealt_anew():
@@ -107,12 +109,13 @@ def test_the_page_counts_excesses_that_go_beyond_means_dealt_anew():
     assert f"| the same, compared with randomly shuffled means | {' | '.join(cells)} |" in PAGE
 
 
-@pytest.mark.parametrize("quantity", MEDIANS)
-def test_the_page_quotes_least_median_and_greatest_of_all_reviews(quantity):
-    values = [e.value for e in estimates_of(FOLDERS[1], quantity)]
-    assert len(values) == 72
-    cells = (f"{x:.3f}".replace("-", "−") for x in (min(values), np.median(values), max(values)))
-    assert f"| {MEDIANS[quantity]} | {' | '.join(cells)} |" in PAGE
+def test_the_page_quotes_least_median_and_greatest_of_all_reviews(subtests):
+    for quantity in MEDIANS:
+        with subtests.test(quantity=quantity):
+            values = [e.value for e in estimates_of(FOLDERS[1], quantity)]
+            assert len(values) == 72
+            cells = (f"{x:.3f}".replace("-", "−") for x in (min(values), np.median(values), max(values)))
+            assert f"| {MEDIANS[quantity]} | {' | '.join(cells)} |" in PAGE
 
 
 def test_the_page_quotes_the_features_that_heads_take():

@@ -52,44 +52,48 @@ def interval(estimate):
     return f"{low:.1f} to {high:.1f}".replace("100.0", "100").replace("0.0 to", "0 to")
 
 
-@pytest.mark.parametrize("variant", NAMES)
-def test_the_page_quotes_every_model(variant):
-    held_out, never_seen = (right()[variant, group] for group in ("held-out", "never-seen"))
-    (mean,) = found().of("mean accuracy", variant=variant, group="held-out")
-    (pooled,) = found().of("pooled accuracy", variant=variant, group="never-seen")
-    assert sum(never_seen) / pooled.draws == pytest.approx(pooled.value)
-    cells = (", ".join(map(str, held_out)), f"{percent(mean)} ({interval(mean)})", percent(pooled))
-    assert f"| {NAMES[variant]} | {' | '.join(cells)} |" in PAGE
+def test_the_page_quotes_every_model(subtests):
+    for variant in NAMES:
+        with subtests.test(variant=variant):
+            held_out, never_seen = (right()[variant, group] for group in ("held-out", "never-seen"))
+            (mean,) = found().of("mean accuracy", variant=variant, group="held-out")
+            (pooled,) = found().of("pooled accuracy", variant=variant, group="never-seen")
+            assert sum(never_seen) / pooled.draws == pytest.approx(pooled.value)
+            cells = (", ".join(map(str, held_out)), f"{percent(mean)} ({interval(mean)})", percent(pooled))
+            assert f"| {NAMES[variant]} | {' | '.join(cells)} |" in PAGE
 
 
-@pytest.mark.parametrize(("first", "second"), [("none", "vanilla"), ("none", "rope"), ("vanilla", "rope")])
-def test_the_page_quotes_every_comparison(first, second):
-    (gained,) = found().of("mean accuracy gained", first=first, second=second)
-    assert f"| `{second}` minus `{first}` | {100 * gained.value:.1f} points ({interval(gained)}) |" in PAGE
+def test_the_page_quotes_every_comparison(subtests):
+    for first, second in [("none", "vanilla"), ("none", "rope"), ("vanilla", "rope")]:
+        with subtests.test(first=first, second=second):
+            (gained,) = found().of("mean accuracy gained", first=first, second=second)
+            assert f"| `{second}` minus `{first}` | {100 * gained.value:.1f} points ({interval(gained)}) |" in PAGE
 
 
-@pytest.mark.parametrize("variant", ["vanilla", "rope"])
-def test_the_page_quotes_how_sure_right_answers_are(variant):
-    (auroc,) = found().of("mean auroc", variant=variant)
-    bins = found().of("accuracy at confidence", variant=variant)
-    off = np.average([e.setting["confidence"] - e.value for e in bins], weights=[e.draws for e in bins])
-    ends = f"{auroc.interval.low:.2f} to {auroc.interval.high:.2f}"
-    (verdict,) = [
-        f.verdict
-        for f in record.read_findings(FOLDER / "knowledge.json").of("confidence-tells-right-from-wrong")
-        if f.setting["variant"] == variant
-    ]
-    assert f"| `{variant}` | {auroc.value:.2f} ({ends}) | {verdict} | {100 * off:.0f} points |" in PAGE
+def test_the_page_quotes_how_sure_right_answers_are(subtests):
+    for variant in ["vanilla", "rope"]:
+        with subtests.test(variant=variant):
+            (auroc,) = found().of("mean auroc", variant=variant)
+            bins = found().of("accuracy at confidence", variant=variant)
+            off = np.average([e.setting["confidence"] - e.value for e in bins], weights=[e.draws for e in bins])
+            ends = f"{auroc.interval.low:.2f} to {auroc.interval.high:.2f}"
+            (verdict,) = [
+                f.verdict
+                for f in record.read_findings(FOLDER / "knowledge.json").of("confidence-tells-right-from-wrong")
+                if f.setting["variant"] == variant
+            ]
+            assert f"| `{variant}` | {auroc.value:.2f} ({ends}) | {verdict} | {100 * off:.0f} points |" in PAGE
 
 
-@pytest.mark.parametrize("variant", ["vanilla", "rope"])
-def test_the_page_quotes_what_is_said_of_the_never_seen(variant):
-    rows = json.loads((FOLDER / "answers.json").read_text())
-    said = [row for row in rows if row["variant"] == variant and row["group"] == "never-seen"]
-    (wrong,) = found().of("wrong answers that are places", variant=variant, group="never-seen")
-    assert wrong.draws == sum(not is_right(row) for row in said)
-    places = wrong.value * wrong.draws + sum(map(is_right, said))
-    assert f"| answers that are places, `{variant}` | {100 * places / len(said):.0f} % |" in PAGE
+def test_the_page_quotes_what_is_said_of_the_never_seen(subtests):
+    for variant in ["vanilla", "rope"]:
+        with subtests.test(variant=variant):
+            rows = json.loads((FOLDER / "answers.json").read_text())
+            said = [row for row in rows if row["variant"] == variant and row["group"] == "never-seen"]
+            (wrong,) = found().of("wrong answers that are places", variant=variant, group="never-seen")
+            assert wrong.draws == sum(not is_right(row) for row in said)
+            places = wrong.value * wrong.draws + sum(map(is_right, said))
+            assert f"| answers that are places, `{variant}` | {100 * places / len(said):.0f} % |" in PAGE
 
 
 def test_the_page_quotes_how_often_a_guess_is_as_sure_as_knowledge():

@@ -4,8 +4,6 @@ import json
 import math
 from pathlib import Path
 
-import pytest
-
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.mixers import measure
 from attnlab_theory.labs.mixers.arms import ASKED, CAUSAL, LEAKING
@@ -25,26 +23,29 @@ def estimates_of(folder):
     return Estimates(map(Estimate.from_json, json.loads((ROOT / folder / "estimates.json").read_text())))
 
 
-@pytest.mark.parametrize("arm", NAMES)
-def test_the_page_quotes_the_differences_in_loss(arm):
-    (found,) = estimates_of("figures/mixers").of("test loss less that of separate", arm=arm)
-    half = (found.interval.high - found.interval.low) / 2
-    assert f"| {NAMES[arm]} | {found.value:+.4f} ± {half:.4f} |" in PAGE
+def test_the_page_quotes_the_differences_in_loss(subtests):
+    for arm in NAMES:
+        with subtests.test(arm=arm):
+            (found,) = estimates_of("figures/mixers").of("test loss less that of separate", arm=arm)
+            half = (found.interval.high - found.interval.low) / 2
+            assert f"| {NAMES[arm]} | {found.value:+.4f} ± {half:.4f} |" in PAGE
 
 
-@pytest.mark.parametrize(("arm", "name"), [("zero-after", "zeros after"), ("zero-before", "zeros before")])
-def test_the_page_quotes_what_masks_of_zeros_lose(arm, name):
-    (found,) = estimates_of("figures/mixers").of("mean honest less teacher-forced loss", arm=arm)
-    half = (found.interval.high - found.interval.low) / 2
-    assert f"| {name} the softmax | {found.value:+.2f} ± {half:.2f} |" in PAGE
+def test_the_page_quotes_what_masks_of_zeros_lose(subtests):
+    for arm, name in [("zero-after", "zeros after"), ("zero-before", "zeros before")]:
+        with subtests.test(arm=arm, name=name):
+            (found,) = estimates_of("figures/mixers").of("mean honest less teacher-forced loss", arm=arm)
+            half = (found.interval.high - found.interval.low) / 2
+            assert f"| {name} the softmax | {found.value:+.2f} ± {half:.2f} |" in PAGE
 
 
-@pytest.mark.parametrize("folder", ["figures/mixers", "figures/mixers/news"])
-def test_the_words_of_the_page_name_the_tokens_and_sentences_that_were_scored(folder):
-    meaning = TERMS["mixers"]["teacher-forced loss"]
-    assert {each.draws for each in estimates_of(folder) if each.quantity == "teacher-forced loss"} == {200}
-    assert f"first {LONGEST} tokens" in meaning
-    assert f"{measure.SCORED} test sentences" in meaning
+def test_the_words_of_the_page_name_the_tokens_and_sentences_that_were_scored(subtests):
+    for folder in ["figures/mixers", "figures/mixers/news"]:
+        with subtests.test(folder=folder):
+            meaning = TERMS["mixers"]["teacher-forced loss"]
+            assert {each.draws for each in estimates_of(folder) if each.quantity == "teacher-forced loss"} == {200}
+            assert f"first {LONGEST} tokens" in meaning
+            assert f"{measure.SCORED} test sentences" in meaning
 
 
 def test_the_page_says_how_much_longer_a_step_with_additive_attention_takes():
@@ -54,20 +55,22 @@ def test_the_page_says_how_much_longer_a_step_with_additive_attention_takes():
     assert f"It took {about['seconds']:.0f} seconds" in PAGE
 
 
-@pytest.mark.parametrize("arm", [*CAUSAL, *LEAKING])
-def test_the_page_quotes_losses_and_perplexities_of_sentences(arm):
-    news = estimates_of("figures/mixers/news")
-    each = [news.of("loss of a sentence", arm=arm, sentence=sentence) for sentence in ASKED]
-    values = [found.value for (found,) in (*each, news.of("test loss", arm=arm))]
-    cells = " | ".join(f"{value:.2f} ({math.exp(value):,.0f})" for value in values)
-    assert f"| {arm} | {cells} |" in PAGE
+def test_the_page_quotes_losses_and_perplexities_of_sentences(subtests):
+    for arm in [*CAUSAL, *LEAKING]:
+        with subtests.test(arm=arm):
+            news = estimates_of("figures/mixers/news")
+            each = [news.of("loss of a sentence", arm=arm, sentence=sentence) for sentence in ASKED]
+            values = [found.value for (found,) in (*each, news.of("test loss", arm=arm))]
+            cells = " | ".join(f"{value:.2f} ({math.exp(value):,.0f})" for value in values)
+            assert f"| {arm} | {cells} |" in PAGE
 
 
-@pytest.mark.parametrize("arm", LEAKING)
-def test_the_page_quotes_what_a_look_ahead_is_worth(arm):
-    gaps = estimates_of("figures/mixers/news").of("honest less teacher-forced loss", arm=arm)
-    cells = (f"{e.value:+.3f} ± {(e.interval.high - e.interval.low) / 2:.3f}" for e in gaps)
-    assert f"| {arm} | {' | '.join(cells)} |" in PAGE
+def test_the_page_quotes_what_a_look_ahead_is_worth(subtests):
+    for arm in LEAKING:
+        with subtests.test(arm=arm):
+            gaps = estimates_of("figures/mixers/news").of("honest less teacher-forced loss", arm=arm)
+            cells = (f"{e.value:+.3f} ± {(e.interval.high - e.interval.low) / 2:.3f}" for e in gaps)
+            assert f"| {arm} | {' | '.join(cells)} |" in PAGE
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():

@@ -4,8 +4,6 @@ import json
 import math
 from pathlib import Path
 
-import pytest
-
 from attnlab_theory.answers import questions
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.recurrent import measure, tuning
@@ -37,23 +35,25 @@ def estimates(run):
     return Estimates(map(Estimate.from_json, json.loads((RUNS[run] / "estimates.json").read_text())))
 
 
-@pytest.mark.parametrize("run", RUNS)
-def test_the_page_quotes_every_conjecture_of_both_runs(run):
-    found = [finding for finding in judged(run) if finding.expect is None]
-    assert len(found) >= 4
-    for finding in found:
-        assert measured_text(finding.measured) in PAGE, finding.claim
+def test_the_page_quotes_every_conjecture_of_both_runs(subtests):
+    for run in RUNS:
+        with subtests.test(run=run):
+            found = [finding for finding in judged(run) if finding.expect is None]
+            assert len(found) >= 4
+            for finding in found:
+                assert measured_text(finding.measured) in PAGE, finding.claim
 
 
-@pytest.mark.parametrize("run", RUNS)
-def test_all_arms_of_both_runs_have_read_as_many_tokens_as_the_page_says(run):
-    about = json.loads((RUNS[run] / "recurrent.run.json").read_text())
-    tokens = about["equal"]["tokens_read_by_each_arm"]
-    assert len(tokens) == about["seeds"]
-    epochs = about["equal"]["epochs"]
-    assert {1: "makes 1 pass over the lines", 6: "reads them 6 times"}[epochs] in PAGE
-    low, high = (f"{round(end, -3):,}" for end in (min(tokens), max(tokens)))
-    assert (low if low == high else f"{low} to {high}") in PAGE
+def test_all_arms_of_both_runs_have_read_as_many_tokens_as_the_page_says(subtests):
+    for run in RUNS:
+        with subtests.test(run=run):
+            about = json.loads((RUNS[run] / "recurrent.run.json").read_text())
+            tokens = about["equal"]["tokens_read_by_each_arm"]
+            assert len(tokens) == about["seeds"]
+            epochs = about["equal"]["epochs"]
+            assert {1: "makes 1 pass over the lines", 6: "reads them 6 times"}[epochs] in PAGE
+            low, high = (f"{round(end, -3):,}" for end in (min(tokens), max(tokens)))
+            assert (low if low == high else f"{low} to {high}") in PAGE
 
 
 def test_the_page_says_how_far_a_gradient_reaches():

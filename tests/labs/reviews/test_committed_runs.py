@@ -27,25 +27,27 @@ def told(seed):
     return json.loads((FOLDER / f"test.{seed}.json").read_text())
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_seed_was_trained_by_the_preset_and_answered_every_review(seed):
-    recipe = told(seed)["origin"]["recipe"]
-    preset = PRESETS["minilm"].recipe
-    assert (recipe["seed"], recipe["epochs"], recipe["batch"], recipe["rate"]) == (
-        seed,
-        preset.epochs,
-        preset.batch,
-        preset.rate,
-    )
-    assert len(answers(seed)) == told(seed)["test"]["reviews"] == 1821
-    assert set(answers(seed)) == {0, 1}
+def test_a_seed_was_trained_by_the_preset_and_answered_every_review(subtests):
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            recipe = told(seed)["origin"]["recipe"]
+            preset = PRESETS["minilm"].recipe
+            assert (recipe["seed"], recipe["epochs"], recipe["batch"], recipe["rate"]) == (
+                seed,
+                preset.epochs,
+                preset.batch,
+                preset.rate,
+            )
+            assert len(answers(seed)) == told(seed)["test"]["reviews"] == 1821
+            assert set(answers(seed)) == {0, 1}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_answers_are_as_often_right_as_is_told(seed):
-    labels = read_reviews(shared_data("sst2_binary") / "stsa.binary.test").labels
-    right = sum(answer == label for answer, label in zip(answers(seed), labels, strict=True))
-    assert right == told(seed)["test"]["right"]
+def test_the_answers_are_as_often_right_as_is_told(subtests):
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            labels = read_reviews(shared_data("sst2_binary") / "stsa.binary.test").labels
+            right = sum(answer == label for answer, label in zip(answers(seed), labels, strict=True))
+            assert right == told(seed)["test"]["right"]
 
 
 def test_the_finding_is_about_the_mean_of_these_seeds():
@@ -68,13 +70,14 @@ def points(estimate):
     return f"{100 * estimate.value:.1f} ± {50 * estimate.interval.width:.1f}"
 
 
-@pytest.mark.parametrize("part", ["adamw at", "sgd at the", "sgd at its", "rmsprop at"])
-def test_the_page_quotes_the_accuracy_of_every_optimizer(part):
-    chosen = [e for e in found().of("accuracy over seeds") if e.setting["part"].startswith(part)]
-    assert chosen
-    for each in chosen:
-        low, high = (f"{100 * end:.1f}" for end in (each.interval.low, each.interval.high))
-        assert f"| {100 * each.value:.1f} % | {low} to {high} |" in PAGE
+def test_the_page_quotes_the_accuracy_of_every_optimizer(subtests):
+    for part in ["adamw at", "sgd at the", "sgd at its", "rmsprop at"]:
+        with subtests.test(part=part):
+            chosen = [e for e in found().of("accuracy over seeds") if e.setting["part"].startswith(part)]
+            assert chosen
+            for each in chosen:
+                low, high = (f"{100 * end:.1f}" for end in (each.interval.low, each.interval.high))
+                assert f"| {100 * each.value:.1f} % | {low} to {high} |" in PAGE
 
 
 def test_the_page_quotes_gains_searches_and_dropout():
@@ -100,11 +103,12 @@ def test_the_page_quotes_gains_searches_and_dropout():
         assert points(found().of("optimism", n=n)[0]) in PAGE
 
 
-@pytest.mark.parametrize("part", ["order shuffled", "order file", "order by-label", "never zeroed"])
-def test_the_page_quotes_orders_on_real_reviews(part):
-    rows = json.loads((FOLDER / "sst2_orders" / "estimates.json").read_text())
-    gained = Estimates(map(Estimate.from_json, rows)).of("accuracy gained", part=part)
-    assert f"| {points(gained[0])} points |" in PAGE
+def test_the_page_quotes_orders_on_real_reviews(subtests):
+    for part in ["order shuffled", "order file", "order by-label", "never zeroed"]:
+        with subtests.test(part=part):
+            rows = json.loads((FOLDER / "sst2_orders" / "estimates.json").read_text())
+            gained = Estimates(map(Estimate.from_json, rows)).of("accuracy gained", part=part)
+            assert f"| {points(gained[0])} points |" in PAGE
 
 
 def test_the_page_quotes_the_search_on_real_reviews():
@@ -150,11 +154,12 @@ def test_the_page_quotes_what_explanations_are_worth():
             assert f"{value} ± {radius}" in PAGE
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_page_quotes_every_seed(seed):
-    test = told(seed)["test"]
-    low, high = (f"{100 * end:.1f}" for end in test["interval"])
-    assert f"| {test['right']:,}: {100 * test['accuracy']:.1f} % | {low} to {high} |" in PAGE
+def test_the_page_quotes_every_seed(subtests):
+    for seed in SEEDS:
+        with subtests.test(seed=seed):
+            test = told(seed)["test"]
+            low, high = (f"{100 * end:.1f}" for end in test["interval"])
+            assert f"| {test['right']:,}: {100 * test['accuracy']:.1f} % | {low} to {high} |" in PAGE
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():
@@ -186,18 +191,16 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
     assert page.count("a hundred seeds would not decide") == sum(number is None for number in decide.values())
 
 
-@pytest.mark.parametrize(
-    ("folder", "claim", "decide", "said"),
-    [
+def test_the_page_says_how_many_seeds_would_decide_what_real_reviews_leave_open(subtests):
+    for folder, claim, decide, said in [
         ("sst2", "validation-peaks-no-later", 19, "19 seeds would decide"),
         ("sst2_orders", "shuffling-stays-within-the-margin", 4, "four seeds would decide"),
         ("sst2_optimizers", "best-rates-stay-within-the-margin", 96, "it would take 96 seeds"),
-    ],
-)
-def test_the_page_says_how_many_seeds_would_decide_what_real_reviews_leave_open(folder, claim, decide, said):
-    (left,) = [each for each in measure.again(FOLDER / folder).verdicts.undecided if each.claim == claim]
-    assert left.decide == decide
-    assert said in " ".join(PAGE.split())
+    ]:
+        with subtests.test(folder=folder, claim=claim, decide=decide, said=said):
+            (left,) = [each for each in measure.again(FOLDER / folder).verdicts.undecided if each.claim == claim]
+            assert left.decide == decide
+            assert said in " ".join(PAGE.split())
 
 
 @pytest.mark.parametrize(("accuracy", "code"), [(0.95, 0), (0.5, 1)])

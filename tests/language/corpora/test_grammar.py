@@ -119,9 +119,8 @@ def test_captions_are_written_in_lower_case_and_the_verb_agrees_with_who_does_it
     assert grammar.log_probability(["a", "man", "are", *rest]) == -math.inf
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_what_is_ambiguous_endless_or_misspelt_is_refused_in_one_line(subtests):
+    for text, said in [
         ("", "at least one rule"),
         ("S -> 1: a | 1: a b", "the word 'a' fits two choices of S"),
         ("S -> 1: A | 1: B\nA -> 1: x\nB -> 1: x y", "the word 'x' fits two choices of S"),
@@ -138,12 +137,11 @@ def test_captions_are_written_in_lower_case_and_the_verb_agrees_with_who_does_it
         ("S -> a", "a choice is weight: words"),
         ("s -> 1: a", "is not a rule"),
         ("S: a", "is not a rule"),
-    ],
-)
-def test_what_is_ambiguous_endless_or_misspelt_is_refused_in_one_line(text, said):
-    with pytest.raises(ValueError, match=said.replace("(", r"\(")) as caught:
-        Grammar.from_text(text)
-    assert "\n" not in str(caught.value)
+    ]:
+        with subtests.test(text=text, said=said):
+            with pytest.raises(ValueError, match=said.replace("(", r"\(")) as caught:
+                Grammar.from_text(text)
+            assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

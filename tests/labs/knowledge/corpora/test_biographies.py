@@ -155,9 +155,9 @@ def test_wordings_name_the_person_and_the_place_once():
         assert wording.count("{name}") == wording.count("{place}") == 1
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_plans_that_no_corpus_can_follow_are_refused(subtests):
+    for asked, said in [
         ({"seed": -1}, "seed must be at least 0, not -1"),
         ({"finetuned": -1}, "finetuned must be at least 0, not -1"),
         ({"places": 0}, "places must be at least 1, not 0"),
@@ -172,9 +172,6 @@ def test_wordings_name_the_person_and_the_place_once():
         ({"order": "date"}, "order is one of name, place, any, not 'date'"),
         ({"lines": "sorted"}, "lines is one of .*, not 'sorted'"),
         ({"syllables": 1}, "80 names are too few for 220 persons"),
-    ],
-)
-@pytest.mark.usefixtures("unchecked_shapes")
-def test_plans_that_no_corpus_can_follow_are_refused(asked, said):
-    with pytest.raises(ValueError, match=said):
-        biographies(Plan(**asked))
+    ]:
+        with subtests.test(asked=asked, said=said), pytest.raises(ValueError, match=said):
+            biographies(Plan(**asked))
