@@ -3,8 +3,8 @@
 A test lies in the outer circle by `@pytest.mark.slow("one seed of the encoder stays inside")`. The reason names
 what the inner circle keeps of the same question: what the author of a change still hears of it.
 
-`@pytest.mark.slow("two widths stay inside", but=("4", "64"))` leaves the members of a parametrised test that have
-these ids in the inner circle.
+`@pytest.mark.slow("three of 16 members stay inside", but=3)` leaves so many members of a parametrised test in the
+inner circle: the first, the last and those evenly between. `but=("sleeps", "exits")` leaves those with these ids.
 """
 
 from typing import Any
@@ -31,8 +31,8 @@ def unreasoned(item: pytest.Item) -> list[str]:
     for mark in item.iter_markers("slow"):
         if unknown := set(mark.kwargs) - {"but"}:
             wrong.append(f"{name}: slow takes the keyword but alone, not {', '.join(sorted(unknown))}")
-        elif not is_ids(mark.kwargs.get("but", ())):
-            wrong.append(f"{name}: but is a tuple of ids of members, not {mark.kwargs['but']!r}")
+        elif not (is_number(mark.kwargs.get("but", 1)) or is_ids(mark.kwargs["but"])):
+            wrong.append(f"{name}: but is a number or a tuple of ids of members, not {mark.kwargs['but']!r}")
         elif len(mark.args) != 1:
             wrong.append(f"{name}: slow takes one reason, which names what the inner circle keeps, not {mark.args}")
         elif not isinstance(mark.args[0], str) or len(mark.args[0].split()) < WORDS:
@@ -40,22 +40,45 @@ def unreasoned(item: pytest.Item) -> list[str]:
     return wrong
 
 
+def is_number(but: Any) -> bool:
+    """Whether so many members may stay inside."""
+    return type(but) is int and but > 0
+
+
 def is_ids(but: Any) -> bool:
     """Whether these may be the ids of members."""
     return isinstance(but, tuple) and all(isinstance(name, str) for name in but)
 
 
+def spread(of: int, over: int) -> set[int]:
+    """So many places in a list of this length: the first, the last, and those evenly between."""
+    of = min(of, over)
+    return {round(at * (over - 1) / max(of - 1, 1)) for at in range(of)}
+
+
 def kept(items: list[pytest.Item]) -> list[str]:
     """Take the mark from the members that stay inside; what is wrong with the ids, one line for each test."""
-    left: dict[str, set[str]] = {}
+    members: dict[str, list[tuple[pytest.Item, pytest.Mark]]] = {}
     for item in items:
-        name, _, member = item.nodeid.partition("[")
-        for mark in [mark for mark in item.own_markers if mark.name == "slow" and is_ids(mark.kwargs.get("but"))]:
-            unseen = left.setdefault(name, set(mark.kwargs["but"]))
-            if member[:-1] in mark.kwargs["but"]:
-                unseen.discard(member[:-1])
-                item.own_markers.remove(mark)
-    return [f"{name}: no member is called {', '.join(sorted(unseen))}" for name, unseen in left.items() if unseen]
+        for mark in item.own_markers:
+            if mark.name == "slow" and "but" in mark.kwargs:
+                members.setdefault(item.nodeid.partition("[")[0], []).append((item, mark))
+    wrong = []
+    for name, marked in members.items():
+        but = marked[0][1].kwargs["but"]
+        ids = [item.nodeid.partition("[")[2][:-1] for item, _ in marked]
+        if is_number(but):
+            staying = spread(but, len(marked))
+        elif is_ids(but):
+            staying = {at for at, member in enumerate(ids) if member in but}
+            if unknown := sorted({*but} - {*ids}):
+                wrong.append(f"{name}: no member is called {', '.join(unknown)}")
+        else:
+            continue  # refused elsewhere
+        for at in staying:
+            item, mark = marked[at]
+            item.own_markers.remove(mark)
+    return wrong
 
 
 def whole(config: pytest.Config) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.circles import Circles
+from tests.circles import Circles, spread
 
 pytest_plugins = "pytester"
 
@@ -56,7 +56,8 @@ def test_the_outer_circle_is_left_out_and_told_of_unless_marks_are_asked_for(sui
         ("slow(7)", "a reason of slow has at least 4 words, not 7"),
         ("slow('one seed stays inside', keeps='')", "slow takes the keyword but alone, not keeps"),
         ("slow(keeps='one seed stays inside')", "slow takes the keyword but alone, not keeps"),
-        ("slow('one seed stays inside', but='1')", "but is a tuple of ids of members, not '1'"),
+        ("slow('one seed stays inside', but='1')", "but is a number or a tuple of ids of members, not '1'"),
+        ("slow('one seed stays inside', but=0)", "but is a number or a tuple of ids of members, not 0"),
     ],
 )
 def test_a_mark_without_a_reason_is_refused_in_one_line_wherever_it_stands(suite, mark, told):
@@ -90,6 +91,14 @@ def test_members_that_are_named_stay_inside_and_an_unknown_one_is_refused(suite)
     assert error == "ERROR: tests/test_outside.py::test_more: no member is called 7"
     # Who asks for a file may have asked for one member of it.
     assert suite("tests/test_outside.py", code=code.format(("0", "7"))).parseoutcomes()["passed"] == 1
+
+
+def test_a_number_of_members_stays_inside_evenly_spread(suite):
+    assert [sorted(spread(of, 6)) for of in (1, 2, 3, 9)] == [[0], [0, 5], [0, 2, 5], [*range(6)]]
+    mark = "@pytest.mark.slow('two members stay inside', but=2)\n"
+    code = mark + "@pytest.mark.parametrize('n', range(4))\ndef test_more(n): pass\n"
+    run = suite("-vv", inside=10, code=code)
+    assert [line.split()[0][-3:] for line in run.outlines if "test_more" in line] == ["[0]", "[3]"]
 
 
 def test_more_than_40_of_100_tests_outside_are_refused_where_all_are_asked_for(suite):
