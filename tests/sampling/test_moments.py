@@ -153,6 +153,7 @@ def child(devices: int) -> np.ndarray:
     return np.asarray(done.stdout.split(), np.float64)
 
 
+@pytest.mark.slow("more trials begin with the same chunks as few")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process its peak memory")
 def test_memory_is_that_of_a_chunk_and_numbers_do_not_depend_on_the_devices():
     before, peak, *mean = child(devices=1)
