@@ -102,6 +102,11 @@ def test_claims_of_one_draw_come_out_as_expected_at_one_setting(claims: list[Cla
         is_judged_well(claim, [setting])
 
 
+def test_every_claim_is_judged_at_one_setting():
+    chosen = [claim.name for claims in of_one_draw() for claim, _ in one_setting_each(claims)]
+    assert sorted(chosen) == sorted(claim.name for claim in CLAIMS)
+
+
 @pytest.mark.slow("each claim is judged at its cheapest setting")
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
 def test_claim_comes_out_as_expected_and_moved_predictions_fall(claim: Claim):
