@@ -100,6 +100,7 @@ def test_race_refuses_to_run_alone():
         raced(ours=lambda: None, peers={"p": lambda: None}, rounds=0)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_results_are_written_and_say_what_machine(tmp_path, capsys):
     assert run.run(run.Options(quick=True, out=tmp_path), [TOY, OTHER]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
@@ -116,6 +117,7 @@ def test_results_are_written_and_say_what_machine(tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"results.json", "RESULTS.md"}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_only_keeps_the_results_of_the_others(tmp_path):
     run.run(run.Options(out=tmp_path), [TOY, OTHER])
     before = json.loads((tmp_path / "results.json").read_text())
@@ -163,12 +165,14 @@ def test_a_run_stopped_in_its_second_race_keeps_the_first(tmp_path, capsys, how)
     assert (out, last) == ("", f"interrupted: {tmp_path / 'results.json'} keeps toy; not run: stopped, other")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_race_that_lost_the_ctrl_c_is_kept_and_no_other_begins(tmp_path, capsys):
     assert run.run(run.Options(out=tmp_path), [TOY, stopping(press_in_a_callback), OTHER]) == 130
     assert list(json.loads((tmp_path / "results.json").read_text())) == ["toy", "stopped"]
     assert capsys.readouterr().err.endswith("keeps toy, stopped; not run: other\n")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_stopped_in_its_first_race_changes_no_file(tmp_path, capsys):
     assert run.run(run.Options(out=tmp_path), [stopping(press), TOY]) == 130
     assert list(tmp_path.iterdir()) == []
@@ -204,6 +208,7 @@ def test_ctrl_c_between_the_two_files_leaves_them_alike(tmp_path, monkeypatch):
     assert (tmp_path / "RESULTS.md").read_text() == table.markdown(results)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_child_that_ctrl_c_stops_says_nothing(capfd):
     with pytest.raises(subprocess.CalledProcessError) as stopped:
         children.told("tests.test_benchmarks:press")
@@ -211,6 +216,7 @@ def test_a_child_that_ctrl_c_stops_says_nothing(capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_every_kind_of_processor_has_results_of_its_own(tmp_path, monkeypatch):
     run.run(run.Options(out=tmp_path), [TOY, OTHER])
     run.run(run.Options(only=("toy",), isa="avx2", out=tmp_path), [TOY, OTHER])
@@ -234,6 +240,7 @@ def results_of_two_families(tmp_path, monkeypatch) -> dict:
     return json.loads((tmp_path / "results.json").read_text())
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_families_of_processors_stand_side_by_side_with_their_commits(tmp_path, monkeypatch):
     results = results_of_two_families(tmp_path, monkeypatch)
     written = (tmp_path / "RESULTS.md").read_text()
@@ -324,12 +331,14 @@ def hold_megabytes(count: int):
     return lambda: np.ones(count * 2**17)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_extra_memory_counts_what_the_work_allocates():
     found = memory.extra_peak("tests.test_benchmarks:hold_megabytes", count=64)
     # Besides the array itself there are only the interpreter's own pages.
     assert 64 <= found < 66
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_extra_memory_reports_a_failing_child():
     with pytest.raises(RuntimeError, match="hold_megabytes"):
         memory.extra_peak("tests.test_benchmarks:hold_megabytes", wrong=1)

@@ -45,6 +45,7 @@ LINES = [
 """Command lines, their exit codes, and what they say."""
 
 
+@pytest.mark.slow("five of 23 members stay inside", but=5)
 @pytest.mark.parametrize(("line", "wanted", "said"), LINES, ids=[line for line, _, _ in LINES])
 def test_a_case_comes_out_as_a_user_expects(capsys, line, wanted, said):
     code = main(line.format(F=FAILS, W=WORKS).split())

@@ -24,6 +24,7 @@ def python_of(document: str) -> str:
     return block
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
@@ -45,6 +46,7 @@ def test_the_claims_that_a_document_shows_run_as_it_says(tmp_path, monkeypatch, 
     assert {f["claim"]: f["verdict"] for f in found} == expected
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_code_that_looks_inside_a_model_prints_what_its_comments_say(capsys):
     code = python_of("docs/labs/heads.md")
     exec(code, {})

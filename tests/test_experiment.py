@@ -28,6 +28,7 @@ RUN_KEYS = ["seed", "budget", "commit", "versions", "processor", "command", "sec
 UNDECIDED = coin_claim(name="undecided", resolution=lambda coin: 1e-6)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
     assert run([toy("coins")], options(tmp_path / "deep" / "lab")) == 0
     written = names(tmp_path / "deep" / "lab") - {"index.html"}
@@ -116,6 +117,7 @@ def test_a_result_names_the_accelerators_that_it_was_computed_on(monkeypatch):
         assert provenance.of_this_process()["matmul_precision"] == "float32"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_same_seed_writes_the_same_bytes(tmp_path):
     for folder in ("one", "two"):
         run([toy("coins")], options(tmp_path / folder))
@@ -126,6 +128,7 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path):
     assert (tmp_path / "other" / "coins.json").read_bytes() != (tmp_path / "one" / "coins.json").read_bytes()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_findings_do_not_depend_on_what_else_is_run(tmp_path):
     first = toy("first", coin_claim(name="a", settings=(Coin(chance=0.3),)))
     second = toy("second", coin_claim(name="b"))
@@ -166,6 +169,7 @@ def test_a_bigger_budget_allows_more_draws():
     assert {f.draws for f in full} == {2**13}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, capsys):
     assert run([toy("coins"), toy("more")], options(tmp_path, json=True)) == 0
     said = capsys.readouterr()
@@ -177,6 +181,7 @@ def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, ca
     assert value["findings"][:2] == json.loads((tmp_path / "coins.json").read_text())
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize(
     ("claim", "code"),
     [
@@ -207,6 +212,7 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path, capsys
     assert (tmp_path / "file").read_text() == "mine"
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path, capsys, suffix):
     (tmp_path / f"coins{suffix}").mkdir()
@@ -217,6 +223,7 @@ def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path,
     assert names(tmp_path) - {"index.html"} == {f"coins{suffix}"} | files_of("good")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(tmp_path):
     (tmp_path / "coins.json").mkdir()
     assert run([toy("good"), toy("coins")], options(tmp_path)) == 2

@@ -131,6 +131,7 @@ def verdicts(request):
     return {rival: [f.verdict for f in findings] for rival, findings in zip(rivals, judged, strict=True)}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_true_claims_are_refuted_no_more_often_than_the_error_rate(subtests, verdicts):
     for kind in KINDS:
         with subtests.test(str(kind)):
@@ -155,6 +156,7 @@ def test_claims_wrong_by_two_resolutions_are_nearly_always_refuted(subtests, ver
             assert REPETITIONS - verdicts["wrong by two resolutions", kind].count(Verdict.REFUTED) <= ALLOWED
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_rates_hold_over_keys_too():
     # The same through the front door: one setting, a thousand runs with keys of their own.
     right = coin_claim(settings=(Coin(chance=0.3),), resolution=lambda coin: 0.2, chunk=16)
@@ -231,6 +233,7 @@ def test_proportions_miss_no_more_often_than_they_say(draws, chance, error_rate)
     assert chance_of_a_miss(proportion(), draws, chance, error_rate) <= error_rate
 
 
+@pytest.mark.slow("two of twelve members stay inside", but=2)
 @pytest.mark.parametrize("error_rate", RATES)
 @pytest.mark.parametrize("chances", [(0.1, 0.05), (0.02, 0.02), (0.5, 0.3)])
 def test_differences_of_truth_values_miss_no_more_often_than_they_say(chances, error_rate):
@@ -256,6 +259,7 @@ def test_known_variances_miss_no_more_often_than_they_say_however_skewed(chance,
     assert chance_of_a_miss(known_variance(1.0), 400, chance, error_rate, (0.0, far)) <= error_rate
 
 
+@pytest.mark.slow("two of 18 members stay inside", but=2)
 @pytest.mark.parametrize("error_rate", [1e-4, 1e-6, 1e-9])
 @pytest.mark.parametrize("towards", [-1, 1])
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def attnlab(tmp_path_factory):
     return folder / "fresh" / "bin" / "attnlab"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
     listed = json.loads(run(attnlab, "list", "--json", cwd=tmp_path))
     labs = {path.parent.name for path in (ROOT / "attnlab_theory" / "labs").glob("*/claims.py")}
@@ -55,6 +56,7 @@ def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
     assert written == {"copying.json", "copying.run.json", "copying.svg", "copying.png"}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_answers_about_training_quote_the_committed_run_in_an_empty_folder(attnlab, tmp_path):
     (answer,) = json.loads(run(attnlab, "answers", "uw/3.q1", "--json", cwd=tmp_path))
     assert answer["status"] == "supported"

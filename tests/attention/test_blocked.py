@@ -84,6 +84,7 @@ def test_short_inputs_go_the_way_they_are_sent(causal, whole_rows):
     assert loops == {(True, True): 0, (True, False): 1, (False, True): 3, (False, False): 3}[whole_rows, causal]
 
 
+@pytest.mark.slow("two of twelve members stay inside", but=2)
 @IN_ONE_TILE
 @pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
 def test_blocked_is_plain_attention(t, s, causal, whole_rows):
@@ -101,6 +102,7 @@ def test_blocked_is_plain_attention(t, s, causal, whole_rows):
     agrees()
 
 
+@pytest.mark.slow("two of twelve members stay inside", but=2)
 @IN_ONE_TILE
 @pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
 def test_blocked_gradient_is_plain_gradient(t, s, causal, whole_rows):
@@ -117,6 +119,7 @@ def test_blocked_gradient_is_plain_gradient(t, s, causal, whole_rows):
     agrees()
 
 
+@pytest.mark.slow("two of 16 members stay inside", but=2)
 @IN_ONE_TILE
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("width", "columns", "scale"), [(1, 1, 1e5), (1, 3, 1e5), (2, 1, 1e5), (3, 3, 1e4)])
@@ -141,6 +144,7 @@ def test_where_one_key_has_all_the_weight_gradients_vanish_as_those_of_plain_att
     assert close(found[2], expected[2], 20 * float(jnp.finfo(FLOAT).eps) * float(jnp.sum(jnp.abs(w))))
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @IN_ONE_TILE
 @pytest.mark.parametrize(("t", "s", "causal"), [(10, 10, True), (10, 7, False)])
 def test_blocked_in_double_is_plain_to_double_precision(t, s, causal, whole_rows):
@@ -211,6 +215,7 @@ def test_one_array_of_a_narrower_type_is_attended_to_as_by_plain_attention(narro
         assert close(a, b, atol + rounded)
 
 
+@pytest.mark.slow("four of six members stay inside", but=4)
 @IN_ONE_TILE
 @pytest.mark.parametrize("later", [1.0, -1e4, 1e30])
 def test_blocked_never_looks_ahead(whole_rows, later):
@@ -224,6 +229,7 @@ def test_blocked_never_looks_ahead(whole_rows, later):
             assert after[: t + 1].tobytes() == before[: t + 1].tobytes()
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("whole_rows", "causal"), [(True, True), (False, False), (False, True)])
 def test_jit_and_nested_vmap_are_the_loop(whole_rows, causal):
     many = [jnp.stack([jnp.asarray(inputs(10, 10, seed)[i], FLOAT) for seed in range(4)]) for i in range(3)]
@@ -248,6 +254,7 @@ def test_jit_and_nested_vmap_are_the_loop(whole_rows, causal):
     )
 
 
+@pytest.mark.slow("two of 16 members stay inside", but=2)
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("t", "block"), [(2048, 128), (8192, 16), (8192, 128), (8192, 1024)])
@@ -267,6 +274,7 @@ def test_memory_is_that_of_a_few_blocks_of_rows(t, block, causal, backward):
     assert used <= (4 * t * block + 16 * t * width) * FLOAT.itemsize < t * t * FLOAT.itemsize
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_backward_keeps_no_copy_of_the_keys_of_all_members():
     """One zeroed array, and what a single member needs: a second array of this size is not there."""
     members, t, width = 64, 64, 16
@@ -312,6 +320,7 @@ def test_no_queries_get_no_rows():
             assert blocked_attention(q, k, v, scale=SCALE, block=BLOCK).shape == (0, V)
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
 def test_half_precision_is_summed_in_single(dtype, causal):

@@ -84,6 +84,7 @@ np.testing.assert_allclose(mine, wanted, rtol=1e-5)
 """
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_two_devices_share_the_heads_unless_one_is_chosen():
     command = [sys.executable, "-c", ON_TWO_DEVICES]
     done = subprocess.run(command, env=environment(2), capture_output=True, text=True, check=False)

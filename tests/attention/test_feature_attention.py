@@ -43,6 +43,7 @@ MAPS = [
 ]
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("log_features", "features"), MAPS)
 def test_shifts_cancel_in_the_ratio(log_features, features, causal):
@@ -55,6 +56,7 @@ def test_shifts_cancel_in_the_ratio(log_features, features, causal):
         assert distance(ours, quadratic(phi_q, phi_k, v, causal)) <= atol
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("narrow", "causal"), [(0, True), (1, False), (2, True)])
 def test_one_array_of_a_narrower_type_has_a_gradient_of_that_type(narrow, causal):
     *given, w = (jnp.asarray(x, FLOAT) for x in points(10, 10))

@@ -40,6 +40,7 @@ def test_merging_undoes_splitting(x):
         assert np.array_equal(merge_heads(heads), x)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(arrays(H, T, D, peak=PEAK), arrays(H, S, D, peak=PEAK), arrays(H, S, V, peak=PEAK), masks(T, S), scales)
 def test_every_head_is_attention_by_itself(q, k, v, mask, scale):
     together = multi_head_attention(q, k, v, mask, scale=scale)

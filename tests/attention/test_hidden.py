@@ -119,6 +119,7 @@ def by_bias(q, k, v, mask, *, scale):
 ALL = [attention, functools.partial(alibi_attention, slope=0.5), additive, synthesizer, heads, groups, by_bias]
 
 
+@pytest.mark.slow("two of 14 members stay inside", but=2)
 @pytest.mark.parametrize("mix", ALL)
 @pytest.mark.parametrize("compile_", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_what_is_hidden_from_all_may_be_anything(mix, compile_):
@@ -254,6 +255,7 @@ CAUSAL = {
 LONG = 70  # two chunks of linear attention, and a ragged block
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize("place", [1, 66])
 @pytest.mark.parametrize("name", CAUSAL)
 def test_what_a_causal_operator_hides_is_harmless_under_jit(name, place):

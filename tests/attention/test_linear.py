@@ -28,6 +28,7 @@ def inputs(t: int, s: int, m: int = M, seed: int = 0):
     ]
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
 def test_prefix_sums_are_the_masked_quadratic_form(t, s, causal):
     positive = st.floats(0.125, 4.0, width=32)

@@ -13,6 +13,7 @@ from tests.tolerances import attention_atol
 limits = st.one_of(st.none(), st.integers(0, 6))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(st.integers(1, 5), st.integers(1, 6), limits, limits, st.integers(-3, 8))
 def test_a_window_shows_what_is_near_enough(queries, keys, before, after, offset):
     mask = window_mask(queries, keys, before=before, after=after, offset=offset)
@@ -63,6 +64,7 @@ RNG = np.random.default_rng(0)
 Q, K, V = (jnp.asarray(RNG.uniform(-1, 1, shape), jnp.float32) for shape in ((130, 4), (140, 4), (140, 3)))
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize(
     ("queries", "offset", "causal", "window"),
     [(130, None, True, 3), (130, 2, False, 5), (4, 136, True, 1), (2, -1, False, 3), (129, 7, True, 130)],

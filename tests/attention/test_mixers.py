@@ -55,6 +55,7 @@ MASKED, UNMASKED = (
 SEEN = jnp.asarray(RNG.uniform(size=(4, 4)) < 0.5) | jnp.eye(4, dtype=bool)
 
 
+@pytest.mark.slow("four of eight members stay inside", but=4)
 @pytest.mark.parametrize(("free", "causal"), MASKED, ids=lambda m: m.name)
 def test_causal_is_the_causal_mask_and_masks_combine(free, causal):
     assert (free.causal, causal.causal, free.masked, causal.masked) == (False, True, True, True)
@@ -65,6 +66,7 @@ def test_causal_is_the_causal_mask_and_masks_combine(free, causal):
     assert not np.array_equal(free(X, SEEN), free(X))
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize(("free", "causal"), UNMASKED, ids=lambda m: m.name)
 def test_a_mask_that_cannot_be_honoured_is_refused(free, causal):
     assert (free.causal, causal.causal, free.masked, causal.masked) == (False, True, False, False)
@@ -95,6 +97,7 @@ def test_a_mixer_can_be_built_inside_jit_and_mapped_over_sequences():
     assert np.abs(both[0] - mix(W, X)).max() <= 64 * jnp.finfo(FLOAT).eps
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_gradients_of_all_mixers_are_slopes():
     """The sum of all mixers in float64, by the tokens and every weight at once, against central differences."""
     with jax.enable_x64(True):

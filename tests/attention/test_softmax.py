@@ -89,6 +89,7 @@ def test_mask_hides_positions_exactly(q, k, v, mask, scale, replaced):
         assert after[row].tobytes() == before[row].tobytes()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(arrays(T, D, peak=PEAK), arrays(S, D, peak=PEAK), arrays(S, V, peak=PEAK), scales)
 def test_masked_row_is_attention_over_its_visible_keys(q, k, v, scale):
     whole = attention(q, k, v, MASK, scale=scale)
@@ -244,6 +245,7 @@ def test_bad_input_is_refused(subtests):
                 attention(**given_)
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize("argument", [0, 1, 2])
 @pytest.mark.parametrize("mask", [None, MASK], ids=["full", "masked"])
 def test_gradient_is_the_slope(argument, mask):

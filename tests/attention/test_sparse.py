@@ -53,6 +53,7 @@ LINKS = {
 }
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @BOTH
 @pytest.mark.parametrize("links", LINKS)
 def test_bigbird_is_dense_attention_under_its_mask(links, causal):
@@ -131,6 +132,7 @@ def test_links_follow_from_the_key_and_reach_everywhere():
     assert set(many) - {-1} == set(range(1, 32))
 
 
+@pytest.mark.slow("two of seven members stay inside", but=2)
 @pytest.mark.parametrize(
     ("n", "window", "causal"),
     [(11, 5, False), (11, 5, True), (11, 4, True), (11, 1, False), (11, 1, True), (1, 3, False), (11, 31, False)],

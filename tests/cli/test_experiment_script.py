@@ -47,6 +47,7 @@ def script_runs(tmp_path_factory):
     return folders, said
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_script_writes_the_same_bytes_in_every_process(script_runs):
     (one, two), _ = script_runs
     for suffix in (".json", ".svg", ".png"):
@@ -60,6 +61,7 @@ def test_a_script_prints_results_to_standard_output_and_progress_to_standard_err
     assert [*json.loads(value)] == ["findings", "run"]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("closed", ["stdout", "stderr"])
 @pytest.mark.parametrize(("claims", "code"), [("", 0), (UNEXPECTED, 1)], ids=["as expected", "not as expected"])
 def test_who_reads_no_further_changes_neither_the_work_nor_the_exit_code(tmp_path, closed, claims, code):
@@ -74,6 +76,7 @@ def test_who_reads_no_further_changes_neither_the_work_nor_the_exit_code(tmp_pat
     assert "Broken pipe" not in left
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_a_full_disk_does_not_hold_is_one_line_and_exit_code_2(tmp_path):
     script = tmp_path / "coins.py"
     script.write_text(SCRIPT.format(""))

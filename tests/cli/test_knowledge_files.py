@@ -49,6 +49,7 @@ def folder(trained, tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_commands_of_the_homework_lead_to_predictions(capsys, folder):
     code, out, err = run(capsys, *EVALUATE)
     assert (code, err) == (0, "")
@@ -62,6 +63,7 @@ def test_the_commands_of_the_homework_lead_to_predictions(capsys, folder):
     assert not list(folder.glob("*.partial"))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_finetuning_from_scratch_needs_no_file_and_takes_75_epochs(capsys, folder, monkeypatch):
     arguments = [
         "finetune",
@@ -243,6 +245,7 @@ def test_parameters_without_measure_are_one_line_with_step_and_rate(capsys, fold
     assert "at step 1, in epoch 0, at learning rate 1e+30: train with a lower rate; no checkpoint" in last
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_real_files_go_through_all_three_commands(capsys, tmp_path, monkeypatch):
     real = shared_data("cs224n_birthplaces")
     wiki = real / "wiki.txt"

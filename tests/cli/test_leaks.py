@@ -98,6 +98,7 @@ def run(capsys, *arguments):
     return code, out, err
 
 
+@pytest.mark.slow("two of eleven members stay inside", but=2)
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
     ("name", "options", "wanted", "said"),
@@ -133,6 +134,7 @@ def test_json_says_how_the_function_was_asked(capsys):
     assert (told["prefixes_tried"], told["depends_on_length"]) == (11, True)
 
 
+@pytest.mark.slow("two of twelve members stay inside", but=2)
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
     ("name", "said"),

@@ -150,6 +150,7 @@ def test_a_killed_process_of_a_living_worker_is_started_anew(address, tmp_path):
         assert cluster.call(kills_itself, tmp_path) == "done"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_closed_cluster_stops_what_is_called_and_leaves_no_process(address):
     with Cluster(address, tell=print) as cluster:
         pid = cluster.call(os.getpid)
@@ -181,6 +182,7 @@ def test_a_worker_that_is_not_able_is_refused_before_its_first_work(address):
         cluster.call(os.getpid)
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -218,6 +220,7 @@ def models(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_lab_trains_the_same_models_though_a_worker_is_killed(address, tmp_path, monkeypatch):
     monkeypatch.setattr("attnlab_theory.labs.mixers.tasks.Run.results", stop)
     with pytest.raises(Trained):
@@ -255,6 +258,7 @@ def kill_one(address):
             time.sleep(0.1)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_ctrl_c_keeps_what_has_come_back_and_a_resumed_run_goes_on(address, tmp_path):
     command = lab(tmp_path, "run", "--cluster", address)
     running = subprocess.Popen(
@@ -281,6 +285,7 @@ def q2b(keys, a, b):
 """
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_class_is_graded_as_at_home(address, tmp_path, capsys):
     (tmp_path / "class").mkdir()
     for name, strength in (("right", 60), ("wrong", 1)):
@@ -309,6 +314,7 @@ def test_a_submission_that_kills_two_workers_spoils_no_other_mark(address, tmp_p
     assert found == markers.ENDED_TWICE
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("command", ["grade", "lab"])
 def test_whoever_does_not_answer_is_told_of_before_anything_is_written(command, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(client, "CONNECTING", 1.0)
@@ -321,6 +327,7 @@ def test_whoever_does_not_answer_is_told_of_before_anything_is_written(command, 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_one_machine_and_others_are_not_asked_at_once(tmp_path, capsys):
     assert main(lab(tmp_path, "out", "--processes", "2", "--cluster", "tcp://127.0.0.1:9")) == 2
     assert "name one of them" in capsys.readouterr().err

@@ -159,6 +159,7 @@ KNOWN = {
 DECLARED = {"window": "fixed_window", "softcap": "fixed_softcap", "scale": "scale"}
 
 
+@pytest.mark.slow("two of 21 members stay inside", but=2)
 @pytest.mark.parametrize("target", KNOWN, ids=lambda each: each.__name__)
 def test_the_advice_names_the_kind_and_that_kind_holds(target):
     found = advised(Direct(target), {})
@@ -169,6 +170,7 @@ def test_the_advice_names_the_kind_and_that_kind_holds(target):
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_retention_without_a_state_is_to_be_compared_with_another_form():
     found = advised(Direct(retention), {})
     assert (found.kind, found.options) == ("recurrent", " --against FILE.py::FUNCTION")
@@ -259,6 +261,7 @@ def test_parameters_say_what_a_target_is(required, others, kind):
     assert likely({"parameters": parameters}) == kind
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_next_line_carries_what_it_needs(tmp_path, capsys):
     (tmp_path / "mine.py").write_text(
         "import numpy as np\n\n\ndef f(q, k, v, bias=None):\n"

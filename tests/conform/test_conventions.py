@@ -92,6 +92,7 @@ def capped_at_three(q, k, v):
     return whole(q, k, v, softcap=3.0)
 
 
+@pytest.mark.slow("two of 18 members stay inside", but=2)
 @pytest.mark.parametrize(
     ("target", "kind", "line", "text", "declared"),
     [

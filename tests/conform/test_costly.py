@@ -57,6 +57,7 @@ def judged(at, name):
         return {row.name: row for row in rows}, suite.snippet(place_of(caller.name), rows)
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(
     ("name", "failing"),
     [
@@ -73,12 +74,14 @@ def test_all_rows_are_judged_that_need_no_such_call(at, name, failing):
     assert any("65" in line or "float16" in line for line in snippet)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_snippet_ends_the_process_as_the_target_does(at, tmp_path):
     _, snippet = judged(at, "ends")
     (file := tmp_path / "snippet.py").write_text("\n".join(snippet))
     assert subprocess.run([sys.executable, file], capture_output=True, check=False).returncode == 3
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_calls_that_were_not_made_fail_no_row(at):
     rows, snippet = judged(at, "ends_the_tenth_time")
     assert {row.verdict for row in rows.values()} >= {"fails", "not judged"}

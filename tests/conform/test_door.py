@@ -55,6 +55,7 @@ def project(tmp_path):
     return run
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
     code, said = project()
     assert code == 1
@@ -69,6 +70,7 @@ def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
     assert "SKIPPED" in said
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tmp_path):
     known = tmp_path / "known.txt"
     known.write_text("# ours\ntest_project.py::test_mine[block edges]  # the mask is off by one at 17\n")
@@ -79,6 +81,7 @@ def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tm
     assert (code, "[XPASS(strict)] was wrong once" in said) == (1, True)
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -92,6 +95,7 @@ def test_a_line_that_says_nothing_is_refused(project, tmp_path, line, said):
     assert (code != 0, said in printed) == (True, True)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_conftest_keeps_its_own_option_of_the_name_as_that_of_array_api_tests(project, tmp_path):
     (tmp_path / "conftest.py").write_text(
         "def pytest_addoption(parser):\n"
@@ -142,6 +146,7 @@ test_child = suite("test_hanging.py::ends", kind="causal", include=("plain", "bl
 """
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_calls_that_hang_are_interrupted_and_a_target_that_is_named_is_called_in_a_child(project, tmp_path):
     (tmp_path / "test_hanging.py").write_text(HANGING)
     begun = time.monotonic()

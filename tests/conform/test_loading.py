@@ -24,6 +24,7 @@ def test_an_import_without_end_gets_one_line_within_its_limit(capsys, tmp_path, 
     assert "slow.py::f cannot be loaded: its import took longer than 0.5 s" in said
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("number", ["nan", "inf"])
 def test_what_is_no_number_prints_no_warning(tmp_path, number):
     (tmp_path / "none.py").write_text(f"import numpy as np\ndef f(q, k, v): return v * np.float32(np.{number})\n")

@@ -33,6 +33,7 @@ def advice_on(regime: str) -> Advice:
     return advise(pose(*points(regime), scale=SCALE), features=64, draws=24)
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(
     ("regime", "right"),
     [
@@ -76,6 +77,7 @@ def test_orthogonal_projections_err_as_predicted_and_no_more_than_independent_on
         assert abs(found.kernel - predicted) < 6 * found.kernel_deviation
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize("difference", [0.0, 1e-9, 1.0, 20.0, 58.0])
 def test_orthogonal_projections_are_predicted_at_every_length(difference):
     """One pair, alike or opposite: they save some of the variance, but never nearly all of it."""
@@ -135,6 +137,7 @@ def test_long_vectors_give_an_answer_up_to_the_norm_that_is_refused():
         pose(q, k, scale=SCALE)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_keys_that_are_all_alike_need_no_features():
     q = np.random.default_rng(0).standard_normal((4, 3))
     advice = advise(pose(q, np.zeros((5, 3)), scale=1.0), features=8, draws=2)
@@ -163,6 +166,7 @@ def test_an_odd_number_of_features_cannot_be_shared_equally():
         advise(pose(q, q, scale=1.0), features=3)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_prediction_that_the_measurement_refutes_is_not_built_upon():
     rng = np.random.default_rng(0)
     queries, keys = (25 * x / np.linalg.norm(x, axis=1, keepdims=True) for x in rng.normal(size=(2, 6, WIDTH)))
@@ -172,6 +176,7 @@ def test_a_prediction_that_the_measurement_refutes_is_not_built_upon():
     assert advice.chosen not in refuted or advice.by_measurement
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("seed", range(2))
 def test_ordinary_vectors_of_width_64_are_for_exact_attention(seed):
     rng = np.random.default_rng(seed)
@@ -186,6 +191,7 @@ def test_ordinary_vectors_of_width_64_are_for_exact_attention(seed):
     assert measured[advice.chosen.estimator] == min(measured.values())
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(("regime", "scale"), [("opposite", 1.0), ("alike", 1.0), ("apart", 1.0), ("apart", 0.6)])
 def test_predictions_within_reach_are_within_a_fifth(regime, scale):
     q, k = points(regime)
@@ -198,6 +204,7 @@ def test_predictions_within_reach_are_within_a_fifth(regime, scale):
         assert abs(found.weights / line.weights - 1) < 0.2 + 4 * found.weights_deviation / line.weights
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_is_measured_to_be_better_is_chosen(monkeypatch):
     """A prediction that is ten thousand times too low does not choose."""
     right = errors.predicted

@@ -208,6 +208,7 @@ class TestAClass:
         assert {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()} == written
         assert sorted(journal.read_bytes().splitlines()) == sorted(b"".join(lines).splitlines())
 
+    @pytest.mark.slow("other tests of this file stay inside")
     def test_processes_go_on_after_one_that_is_killed_and_a_signal_keeps_the_journal(self, tmp_path, handed_in):
         right = "def q1_2_1(keys): return 1e5 * keys[0]\n"
         stays = "import time\ndef q1_2_1(keys): time.sleep(600)\n"
@@ -260,6 +261,7 @@ class TestAClass:
             assert (mark["reason"] == "right") is unfenced
             assert "judge" in mark["fences"]
 
+    @pytest.mark.slow("other tests of this file stay inside")
     def test_after_two_questions_that_use_up_their_time_the_others_are_left_to_a_person(
         self, tmp_path, rubric, few_cases
     ):

@@ -41,6 +41,7 @@ def text_of(judgement) -> str:
     return console.file.getvalue()
 
 
+@pytest.mark.slow("three of 22 members stay inside", but=3)
 @pytest.mark.parametrize(
     ("question", "body"),
     [
@@ -91,6 +92,7 @@ def test_right_answers_pass(judged, question, body):
         assert bool(judgement.notes) == ("return q, q" in body)
 
 
+@pytest.mark.slow("five of 39 members stay inside", but=5)
 @pytest.mark.parametrize(
     ("question", "body"),
     [
@@ -179,6 +181,7 @@ def test_a_counterexample_is_shrunk_to_the_least_givens_that_show_it(judged):
     np.testing.assert_allclose(found.error, 2 * (1 - 2 * weight), rtol=8 * np.finfo(float).eps)
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(
     ("question", "n", "body"),
     [
@@ -223,6 +226,7 @@ def test_draws_that_decide_nothing_are_inconclusive(judged, monkeypatch):
     assert judgement.as_json()["right"] is False
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("calls", [200, 700, 1300])
 def test_an_answer_that_changes_after_some_calls_is_not_right(judged, calls):
     body = f"""

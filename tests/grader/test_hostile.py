@@ -103,6 +103,23 @@ def status_of(process: int) -> str:
     return "Z"
 
 
+@pytest.mark.slow(
+    "one attack on every fence stays inside",
+    but=(
+        "rewrites the memory of the judge",
+        "signals the judge and its parent",
+        "reads secrets",
+        "opens connections",
+        "fills the memory",
+        "forks without end",
+        "burns the processor",
+        "writes a giant file",
+        "claims to be right",
+        "changes its answers",
+        "plants modules, links and pipes",
+        "exits with RIGHT on its lips",
+    ),
+)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_gets_an_honest_word_and_leaves_nothing(attack, name):
     reason, body = ATTACKS[name]
@@ -138,6 +155,7 @@ SILENT = (
 )
 
 
+@pytest.mark.slow("two of ten members stay inside", but=2)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("name", [*SILENT, "traces the judge", "fills the memory", "forks without end"])
 def test_without_namespaces_another_user_is_fence_enough_for_the_verdict(attack, name):

@@ -54,6 +54,7 @@ TAKES_ITS_PLACE = "open({marker!r} + '-won', 'w').close()\nraise SystemExit\n"
 COMMAND = "import sys\nfrom attnlab_theory.cli import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_nobody_harms_another_or_the_machine(tmp_path):
     secret = tmp_path / "elsewhere" / "987654321.6"
     cache = tmp_path / "cache" / "attnlab" / "jax"

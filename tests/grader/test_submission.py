@@ -104,6 +104,7 @@ def test_a_submission_may_write_into_what_it_is_given(file):
     assert answer(file("def f(x):\n x += 1\n return x"), np.zeros(2)).tolist() == [1, 1]
 
 
+@pytest.mark.slow("two of 24 members stay inside", but=2)
 @pytest.mark.parametrize(
     ("source", "line"),
     [

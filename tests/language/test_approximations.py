@@ -49,6 +49,7 @@ def outputs(approximation, q, k, v, seen=None, a=-0.1):
     return approximation.weights(approximation.drawn(KEY, D), q, k, seen, a) @ v
 
 
+@pytest.mark.slow("two of eight members stay inside", but=2)
 @pytest.mark.parametrize("kind", FeatureMap)
 @pytest.mark.parametrize("causal", [False, True])
 def test_random_features_are_those_of_linear_attention(head, kind, causal):
@@ -114,6 +115,7 @@ def test_linformer_pools_neighbours(head):
         )
 
 
+@pytest.mark.slow("four of 18 members stay inside", but=4)
 @pytest.mark.parametrize("approximation", [each for each in ALL if not isinstance(each, BigBird)], ids=repr)
 def test_what_stands_in_the_padding_changes_nothing(head, approximation):
     q, k, v = head

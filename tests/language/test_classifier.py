@@ -82,6 +82,7 @@ def by_hand(model, hidden):
     return pooled @ np.float64(model.out.weight) + np.float64(model.out.bias)
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @ALL
 def test_logits_are_those_of_the_pooled_tokens(pooling):
     model = MODELS[pooling]
@@ -90,6 +91,7 @@ def test_logits_are_those_of_the_pooled_tokens(pooling):
     assert gap(logits(model, BATCH), found) <= rounding(lambda m: logits(m, BATCH), model)
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @ALL
 def test_rows_that_only_fill_up_change_neither_loss_nor_gradient(pooling):
     model, filled = MODELS[pooling], BATCH.filled(7)
@@ -164,6 +166,7 @@ def test_a_checkpoint_of_other_layers_names_the_first_array_that_does_not_fit(tm
         load_model(path)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_it_is_trained_by_the_loop_that_trains_all():
     """Whether the first token is above 5, which one layer learns."""
 
@@ -194,6 +197,7 @@ def test_a_head_is_put_on_a_trained_encoder():
         Classifier(other, key=jax.random.key(1), encoder=encoder)
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @ALL
 def test_half_precision_gives_a_loss_in_float32_and_gradients_of_its_own(pooling):
     narrow = jax.tree.map(lambda x: x.astype(jnp.bfloat16), MODELS[pooling])

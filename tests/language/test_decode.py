@@ -97,6 +97,7 @@ def test_cuts_follow_one_another_and_look_at_what_is_left():
     assert list(np.flatnonzero(law_of(logits, top_p=0.6))) == [0, 1]
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.7}, {"top_p": 0.9}, {"temperature": 0.7, "top_k": 3}])
 def test_drawn_tokens_have_the_frequencies_of_the_law(options):
     logits = jnp.asarray([1.0, 0.2, -0.3, 0.9, -1.5], jnp.float32)
@@ -114,6 +115,7 @@ WIDE = 700
 MANY = np.random.default_rng(0).integers(-8, 8, (5, WIDE)) / 4
 
 
+@pytest.mark.slow("three of 14 members stay inside", but=3)
 @pytest.mark.parametrize(
     "options",
     [
@@ -156,6 +158,7 @@ def test_where_nothing_holds_the_first_place_is_the_last():
     assert _first(holds, otherwise=9).tolist() == [1, 9]
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_k": 40}, {"top_k": 400, "top_p": 0.9}])
 def test_an_accelerator_cuts_all_rows_at_once_and_draws_the_same_tokens(monkeypatch, options):
     chances = jnp.linspace(0, 0.99, 5)

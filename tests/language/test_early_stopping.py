@@ -60,6 +60,7 @@ def embedded(path):
     return np.asarray(load_model(path).model.tokens)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_model_is_that_of_the_best_epoch(tmp_path):
     metrics = finish(run_of(Script(3.0, 2.0, 2.5)), tmp_path / "stopped", resume=False)
     assert metrics[-1].step == 6
@@ -69,6 +70,7 @@ def test_the_model_is_that_of_the_best_epoch(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stopped", "two_epochs"]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_an_equal_loss_is_not_better(tmp_path):
     assert finish(run_of(Script(3.0, 3.0)), tmp_path / "equal", resume=False)[-1].step == 4
 
@@ -79,6 +81,7 @@ def test_a_falling_loss_trains_all_epochs_and_keeps_the_last_model(tmp_path):
     assert np.array_equal(embedded(tmp_path / "falling"), embedded(tmp_path / "whole"))
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 6])
 def test_a_closed_run_goes_on_to_the_same_bytes(tmp_path, steps):
     losses = (3.0, 2.0, 2.5)
@@ -109,6 +112,7 @@ def watching(epochs=3):
     )
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
 def test_what_is_watched_is_kept_for_every_epoch_and_ends_nothing(tmp_path, steps):
     finish(watching(), tmp_path / "whole", resume=False)

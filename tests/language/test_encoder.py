@@ -37,6 +37,7 @@ def laid(tokens, mask):
     return jnp.asarray(tokens, jnp.int32), jnp.asarray(mask)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(LAYOUTS, ROWS, LENGTHS, ANYTHING, ANYTHING)
 def test_what_stands_in_the_padding_changes_no_bit(layout, rows, mask, tokens, types):
     kinds = rows % 3
@@ -46,6 +47,7 @@ def test_what_stands_in_the_padding_changes_no_bit(layout, rows, mask, tokens, t
     assert np.array_equal(plain[mask], found[mask])
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(LAYOUTS, ROWS, LENGTHS)
 def test_more_padding_behind_the_tokens_changes_nothing(layout, rows, mask):
     model, behind = MODELS[layout], ((0, 0), (0, WIDER - T))
@@ -156,6 +158,7 @@ def test_every_rate_drops_something_and_only_with_a_key(rate):
     assert gap(still, hidden(model, tokens, mask)) <= rounding(lambda m: hidden(m, tokens, mask), model)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_first_weights_are_berts():
     model = Encoder(EncoderConfig(vocabulary=500, layers=1, width=64, heads=4), key=jax.random.key(0))
     for path, x in jax.tree.leaves_with_path(model):

@@ -48,6 +48,7 @@ def assert_is_homework(found, model, steps, prompts=PROMPTS, lengths=LENGTHS):
     assert np.max(np.abs(found.log_probability - [values for _, values in rows])) <= atol
 
 
+@pytest.mark.slow("three of eleven members stay inside", but=3)
 @pytest.mark.parametrize(
     ("mixer", "positions"), [*PAIRS, (DenseSynthesizer(), Alibi()), (FEATURES, Rotary())], ids=name_of
 )
@@ -76,6 +77,7 @@ def test_prompts_longer_than_the_block_lose_their_beginning():
     assert_is_homework(found, SOFTMAX, 2, long, [10])
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_cache_grows_on_the_way():
     steps = prompts.SEGMENT + 3
     model = lively(config(Softmax(), Rotary(), block=steps + 3))
@@ -83,6 +85,7 @@ def test_the_cache_grows_on_the_way():
     assert_is_homework(found, model, steps, PROMPTS[:2], LENGTHS[:2])
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("run", [greedy, greedy_uncached])
 def test_stopping_changes_nothing_before_the_end(run, times):
@@ -207,6 +210,7 @@ def test_other_keys_and_other_rows_draw_other_tokens_and_a_cold_law_the_likelies
     assert np.max(np.abs(cold.log_probability - likeliest.log_probability)) <= drawn_atol()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_first_tokens_have_the_frequencies_of_the_models_law():
     rows = 4000
     prompts, lengths = np.repeat(PROMPTS[:1], rows, axis=0), np.repeat(LENGTHS[:1], rows)

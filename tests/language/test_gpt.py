@@ -52,6 +52,7 @@ def test_homework_preset_has_the_published_number_of_parameters(positions, count
     assert parameter_count(model) == count
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_first_weights_are_the_same_bits_in_one_program_or_many():
     cfg = GPTConfig(vocabulary=7, block=3, layers=1, heads=1, width=4)
     ours, plain = untrained(GPT, cfg, key=jax.random.key(0)), GPT(cfg, key=jax.random.key(0))
@@ -125,6 +126,7 @@ def test_only_biases_and_random_projections_are_not_decayed(fresh):
     assert flags.ln_f.weight
 
 
+@pytest.mark.slow("two of ten members stay inside", but=2)
 @pytest.mark.parametrize(("mixer", "positions"), [*PAIRS, (FEATURES, Rotary())], ids=name_of)
 def test_no_logit_depends_on_a_later_token(mixer, positions):
     model = stirred(config(mixer, positions))
@@ -134,6 +136,7 @@ def test_no_logit_depends_on_a_later_token(mixer, positions):
     assert gap(before[5:], after[5:]) > 1e-3
 
 
+@pytest.mark.slow("four of nine members stay inside", but=4)
 @pytest.mark.parametrize(("mixer", "positions"), PAIRS, ids=name_of)
 def test_packed_documents_are_as_if_alone(mixer, positions):
     model = stirred(config(mixer, positions))
@@ -143,6 +146,7 @@ def test_packed_documents_are_as_if_alone(mixer, positions):
     assert gap(together[:6], jnp.concatenate(alone)) <= rounding(lambda m: logits(m, PACKED, SEGMENTS), model)
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(
     ("mixer", "positions"),
     [(Softmax(), Rotary()), (Additive(hidden=3), Alibi()), (DenseSynthesizer(), Learned())],
@@ -163,6 +167,7 @@ def test_padding_gives_finite_gradients_and_takes_part_in_none(mixer, positions)
     assert jax.tree.all(jax.tree.map(np.array_equal, one, other))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_rows_of_no_weight_add_nothing_even_where_their_loss_is_no_number():
     model = stirred(config(Softmax(), Rotary()))
     spoilt = eqx.tree_at(lambda m: m.tokens, model, model.tokens.at[10].set(jnp.nan))
@@ -199,6 +204,7 @@ def test_every_rate_drops_something(rate):
     assert gap(*(logits(model, TOKENS, key=jax.random.key(seed)) for seed in (0, 1))) > 1e-2
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_every_dropout_draws_for_itself():
     halved = {"embedding_dropout": 0.5, "residual_dropout": 0.5, "attention_dropout": 0.0}
     model = stirred(config(Softmax(), NoPositions(), layers=2, width=64, **halved))

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.devices import environment
 from tests.language.models import TOKENS, VOCABULARY, logits, rounding
@@ -78,12 +79,14 @@ def assert_same_training(ours: dict, alone: dict) -> None:
     assert np.median(moved) <= 1e-4 * rates
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_eight_devices_train_what_one_trains():
     alone, together = on_devices()
     assert (alone["devices"], together["devices"]) == (1, 8)
     assert_same_training(together, alone)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_two_hosts_train_what_one_trains_and_agree_to_the_bit():
     one, other = on_hosts()
     assert one["devices"] == 2
@@ -91,6 +94,7 @@ def test_two_hosts_train_what_one_trains_and_agree_to_the_bit():
     assert_same_training(one, on_devices()[0])
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_rows_shared_out_over_devices_get_the_same_tokens():
     runs = told(child("parallel_rows", devices=8))
     atol = log_probability_atol(VOCABULARY, rounding(lambda m: logits(m, TOKENS), SOFTMAX))

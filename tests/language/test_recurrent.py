@@ -51,6 +51,7 @@ def test_every_activation_is_tried():
     assert {first for first, _ in BOTH} == set(Activation)
 
 
+@pytest.mark.slow("four of 14 members stay inside", but=4)
 @pytest.mark.parametrize(("first", "second"), BOTH)
 @pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
 def test_the_network_is_the_homeworks_equations(cell, first, second):
@@ -62,6 +63,7 @@ def test_the_network_is_the_homeworks_equations(cell, first, second):
     np.testing.assert_allclose(lost[0], [-found[0, place, token] for place, token in enumerate(Y[0])], rtol=1e-5)
 
 
+@pytest.mark.slow("two of 14 members stay inside", but=2)
 @pytest.mark.parametrize(("first", "second"), BOTH)
 @pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
 def test_gradients_are_those_of_differences(cell, first, second):

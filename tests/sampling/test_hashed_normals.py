@@ -63,6 +63,7 @@ def test_normals_that_are_no_floating_numbers_are_refused(dtype):
             normal(key_for(1), (4,), dtype)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_drop_in_for_jax_random_normal():
     for shape in ((), (3,), (2, 3, 4)):
         ours, theirs = hashed_normal(ROOT, shape), jax.random.normal(ROOT, shape)
@@ -158,6 +159,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow("two of eight members stay inside", but=2)
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
 def test_no_linear_dependence_between_positions_or_keys(table):
     assert singular_values_fit(table().astype(np.float64), ERROR_RATE)
@@ -179,6 +181,7 @@ def agreements_fit(left: np.ndarray, right: np.ndarray) -> bool:
     return bool((agreements >= low).all() and (agreements <= high).all())
 
 
+@pytest.mark.slow("two of eight members stay inside", but=2)
 @pytest.mark.parametrize("lag", [1, 2, 3, 16, 64, 1024, 4096, 65536])
 def test_every_bit_is_independent_of_every_bit_a_lag_away(lag):
     bits = np.asarray(hashed_bits(key_for(5), (2**18,)))

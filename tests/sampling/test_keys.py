@@ -51,6 +51,7 @@ def by_factors(key, **noise) -> np.ndarray:
     return np.asarray(sample(jax.random.split(key, DRAWS)), np.float64)
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("sample", [one_by_one, together, hashed, by_factors], ids=lambda f: f.__name__)
 def test_means_covariances_and_independence(sample):
     draws = sample(key_for(0, "keys", sample.__name__), variance=VARIANCES, stretch=STRETCH)

@@ -117,6 +117,7 @@ def findings_on():
     return said
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("devices", [2, 8])
 def test_findings_are_the_same_bytes_however_many_devices_share_the_work(findings_on, devices):
     assert findings_on[devices] == findings_on[1]
@@ -135,6 +136,7 @@ print(len(jax.devices()), sum(float(values.sum()) for values in drawn))
 """
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_draws_that_call_lapack_do_not_hang_on_two_devices():
     # XLA's processor devices share one pool of threads; a LAPACK call on each of them used to wait for the other.
     said = {}

@@ -91,6 +91,7 @@ def nursery(tmp_path):
         process.stdin.close()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_training_that_is_stopped_again_and_again_comes_to_the_same_bytes(nursery, tmp_path):
     stopped = 0
     for number, after, seconds in WHEN:

@@ -54,11 +54,13 @@ def compared(target, other, kind="softmax"):
     return {row.name: row for row in suite.rows(("against", "differences"))}
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize("other", [*right.RIGHT, tokens_first], ids=lambda each: each.__name__)
 def test_right_code_agrees_however_it_is_written_and_laid_out(other):
     assert compared(plain, other)["against"].verdict == "holds"
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(
     ("target", "other", "kind", "said"),
     [
@@ -79,6 +81,7 @@ def test_conventions_that_differ_are_told_and_nobody_fails(target, other, kind, 
     assert said in rows["differences"].line
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_two_that_are_alike_have_no_row_of_differences():
     assert [*compared(plain, plain)] == ["against"]
 

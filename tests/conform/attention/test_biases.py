@@ -68,6 +68,7 @@ def failing(target):
     return {row.name for row in AttentionSuite(Direct(target), "bias").rows() if row.verdict == "fails"}
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize("target", RIGHT, ids=lambda each: each.__name__)
 def test_right_code_holds_whether_it_takes_a_bias_for_each_element_or_not(target):
     suite = AttentionSuite(Direct(target), "bias")
@@ -76,6 +77,7 @@ def test_right_code_holds_whether_it_takes_a_bias_for_each_element_or_not(target
     assert taken == ("not taken" if target is for_all_elements else "taken")
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize("target", RIGHT[:-1], ids=lambda each: each.__name__)
 def test_right_code_holds_for_any_seed(target):
     suite = AttentionSuite(Direct(target), "bias")
@@ -88,6 +90,7 @@ def test_right_code_holds_for_any_seed(target):
                 assert not outcome.fails, (seed, kind, outcome.why)
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(
     "target", [of_element_0, mean_over_elements, of_element_0_by_mask, of_element_0_without_heads]
 )

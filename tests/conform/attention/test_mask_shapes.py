@@ -89,6 +89,7 @@ def rows(target, kind):
     return suite, {row.name: row for row in suite.rows()}
 
 
+@pytest.mark.slow("five of 18 members stay inside", but=5)
 @pytest.mark.parametrize(("target", "said"), RIGHT.items(), ids=lambda each: getattr(each, "__name__", ""))
 @pytest.mark.parametrize("kind", ["softmax", "bias"])
 def test_right_code_holds_and_the_profile_says_what_was_handed_over(target, said, kind):
@@ -134,6 +135,7 @@ def must(q, k, v, mask):
 """
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("name", "kind"), [("three", "softmax"), ("four", "bias"), ("must", "softmax")])
 def test_a_snippet_hands_over_the_same_shapes(tmp_path, name, kind):
     path = tmp_path / "shown.py"

@@ -43,6 +43,7 @@ def test_a_box_of_another_kind_has_right_code_beside_it():
     assert beside >= {*others.BOXES, *others.CONVENTIONS}
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(
     ("name", "found_by"),
     [("rotation-without-its-minus", "rotation"), ("maximum-over-future-positions", "causality")],
@@ -103,6 +104,7 @@ def test_other_draws_hand_over_other_numbers_and_the_same_ones_again():
     assert both["asked"] == 2 * first["asked"]
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(
     ("target", "narrow", "alarms"),
     [

@@ -39,6 +39,7 @@ def test_numbers_that_are_drawn_from_what_is_shared_follow_its_seed():
     assert [row.verdict for row in suite.rows(("seeds",))] == ["holds"]
 
 
+@pytest.mark.slow("two of 20 members stay inside", but=2)
 @pytest.mark.parametrize("offset", range(20))
 def test_right_code_is_not_accused_over_twenty_other_streams(offset):
     """The laws of chance alone, on other random numbers each time; a false alarm has a chance of 1e-6 a law."""
@@ -88,6 +89,7 @@ def test_a_target_without_a_rate_gets_one_line():
         DropoutSuite(Direct(lambda q, k, v, seed=0: np.zeros_like(v)), "dropout")
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(
     ("file", "name", "kind"),
     [("dropout_code", "by_generator", "dropout"), ("feature_code", "positive", "random-features")],

@@ -14,23 +14,27 @@ def failures(target):
     return [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"]
 
 
+@pytest.mark.slow("two of eleven members stay inside", but=2)
 @pytest.mark.parametrize("target", [*code.RIGHT, *code.ATTENTION], ids=lambda each: each.__name__)
 def test_right_features_hold_however_they_are_made(target):
     assert failures(target) == []
 
 
+@pytest.mark.slow("two of 20 members stay inside", but=2)
 @pytest.mark.parametrize("bug", code.MAPS)
 def test_a_bug_planted_in_features_fails(bug):
     suite = FeatureSuite(Direct(code.buggy_map(bug)), "random-features")
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
+@pytest.mark.slow("five of 16 members stay inside", but=5)
 @pytest.mark.parametrize("bug", code.ATTENTION_BUGS)
 def test_a_bug_planted_in_attention_by_features_fails(bug):
     suite = FeatureSuite(Direct(code.buggy_attention(bug)), "random-features")
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(
     ("bug", "verdict"),
     [("", "holds"), ("scale of queries forgotten", "fails"), ("logarithms for features", "fails")],
@@ -67,15 +71,18 @@ def test_outputs_that_scatter_only_where_there_are_many_keys_fail():
     assert (row.verdict, row.line.startswith("outputs scatter by")) == ("fails", True)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy_map("")) == []
     assert failures(code.buggy_attention("")) == []
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_generalized_features_that_repeat_fail_by_their_variance():
     assert [name for name, _ in failures(code.repeated)] == ["variance"]
 
 
+@pytest.mark.slow("two of eight members stay inside", but=2)
 @pytest.mark.parametrize("stream", range(4))
 @pytest.mark.parametrize("a", [-0.1, 0.1])
 def test_generalized_features_are_not_accused_over_other_streams(a, stream):
@@ -91,6 +98,7 @@ def test_generalized_features_are_not_accused_over_other_streams(a, stream):
     assert a > 0 or judged >= {"kernel", "variance", "signs"}
 
 
+@pytest.mark.slow("two of 20 members stay inside", but=2)
 @pytest.mark.parametrize("stream", range(20))
 def test_right_features_are_not_accused_over_twenty_other_streams(stream):
     """The laws of chance alone; a false alarm has a chance of 1e-6 a law."""
@@ -170,6 +178,7 @@ def test_the_formulas_of_the_variance_are_those_of_features(kernel, family):
     assert abs(np.var(drawn) / variance(kernel, family, q, k, count)[0] - 1) < 0.1
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("sign", [1, -1], ids=["positive", "pairs"])
 def test_the_noise_of_a_normaliser_is_that_of_features(sign):
     """The first order in the relative errors, by draws of many features whose second order is small."""

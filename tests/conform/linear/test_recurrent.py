@@ -18,6 +18,7 @@ def failures(target, **declared):
     return suite, [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"]
 
 
+@pytest.mark.slow("two of nine members stay inside", but=2)
 @pytest.mark.parametrize("target", code.RIGHT, ids=lambda each: each.__name__)
 def test_right_recurrences_hold_however_they_are_written(target):
     suite, failed = failures(target)
@@ -45,6 +46,7 @@ def test_chunks_that_do_not_divide_the_length_may_be_refused():
     assert (row.verdict, "do not divide" in row.line) == ("convention", True)
 
 
+@pytest.mark.slow("five of 19 members stay inside", but=5)
 @pytest.mark.parametrize("bug", code.BUGS)
 def test_a_planted_bug_fails(bug):
     suite = RecurrentSuite(Direct(code.buggy(bug)), "recurrent")

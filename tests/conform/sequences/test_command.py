@@ -101,6 +101,7 @@ def judged(capsys, at, name, kind, *options):
     return code, found, {row["identity"]: row for row in found["rows"]}
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize(
     ("name", "kind", "row"),
     [
@@ -130,6 +131,7 @@ def test_right_code_ends_with_0(capsys, at, name, kind):
     assert {row["verdict"] for row in rows.values()} <= {"holds", "convention"}
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(
     ("name", "said"), [("raises_when_long", "KeyError: 17"), ("ends_when_long", "exit status 3")]
 )
@@ -141,6 +143,7 @@ def test_a_call_that_fails_is_one_line_and_the_rest_goes_on(capsys, at, name, sa
     assert all("\n" not in row["line"] for row in rows.values())
 
 
+@pytest.mark.slow("five of 15 members stay inside", but=5)
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [

@@ -25,6 +25,7 @@ def forgotten():
         left.clear()
 
 
+@pytest.mark.slow("four of 15 members stay inside", but=4)
 @pytest.mark.parametrize("name", mixing.RIGHT)
 def test_a_right_mixer_holds_however_it_is_written(name):
     target, future = mixing.RIGHT[name]
@@ -39,6 +40,7 @@ def test_a_planted_bug_of_a_mixer_is_found_by_its_identity(name):
     assert verdict(MixerSuite(Direct(target), "mixer", declared), identity) == "fails"
 
 
+@pytest.mark.slow("two of 16 members stay inside", but=2)
 @pytest.mark.parametrize("name", decoding.RIGHT)
 def test_a_right_cache_holds_however_it_is_written(name):
     assert failures(DecodeSuite(Direct(decoding.RIGHT[name]), "decode")) == {}
@@ -171,6 +173,7 @@ def test_a_module_of_torch_with_numbers_in_float32_is_told_and_does_not_fail(mad
     assert rows == {"causality": "holds", "float64": "convention"}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_right_code_of_20_seeds_is_within_its_tolerance(kind, monkeypatch):
     from attnlab_theory.conform.sequences import layer, mixtures, normal

@@ -77,6 +77,7 @@ def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
     assert (code, "sentence 33 of" in err) == (2, True)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_training_says_when_most_words_are_unknown(capsys, folder, tmp_path):
     (tmp_path / "rare").write_text("\n".join(f"a{n} b{n} c{n} d" for n in range(8)) + "\n")
     files = ["--train", tmp_path / "rare", "--validation", folder / "validation", "--test", folder / "test"]
@@ -96,6 +97,7 @@ def test_a_sweep_compares_a_model_with_its_own_language_and_once(capsys, folder,
     assert (code, "is named twice" in err) == (2, True)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_generate_repeats_itself_and_is_scored(capsys, folder):
     drawn = [run(capsys, "generate", folder / "model", "--count", 5, "--top-p", 0.9)[1] for _ in range(2)]
     assert drawn[0] == drawn[1]
@@ -111,6 +113,7 @@ def test_generate_repeats_itself_and_is_scored(capsys, folder):
     assert 0 < told["harmonic"] < 1
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
     options = ["--test", folder / "test", "--decodings", "random", "top_p0.9", "--count", 20, "--generations", 2]
@@ -121,6 +124,7 @@ def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
     assert len((tmp_path / "model.random.txt").read_text().splitlines()) == 20
 
 
+@pytest.mark.slow("five of 18 members stay inside", but=5)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -27,6 +27,7 @@ def stirred(config=CONFIG):
     return jax.tree.map(lambda x: x + 0.5 * jax.random.normal(jax.random.key(x.size), x.shape), model)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_losses_are_those_of_the_model_row_by_row():
     model, found = stirred(), losses(stirred(), SENTENCES)
     rows = SENTENCES.rows
@@ -67,6 +68,7 @@ def permuted_by_hand(layer, x, order):
     return mixed.swapaxes(0, 1).reshape(t, width) @ layer.out.weight[order] + layer.out.bias
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_permutation_before_the_cut_is_absorbed_by_the_projections():
     """The exact half of a report's conjecture that a head sees neighbouring features only."""
     model, key = stirred(dataclasses.replace(CONFIG, layers=1)), jax.random.key(3)

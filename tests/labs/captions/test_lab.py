@@ -41,6 +41,7 @@ BRIEF = [
 ]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_writes_findings_numbers_captions_and_figures(capsys, tmp_path):
     main(["captions", "run", "--out", str(tmp_path), "--arms", "scratch", "permuted", *BRIEF])
     names = {path.name for path in tmp_path.iterdir()}
@@ -118,6 +119,7 @@ def test_what_the_grammar_states_is_judged_on_what_is_drawn():
     assert found.findings[0].measured.width < ENTROPY_RESOLUTION < math.log(2)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_grammar_that_states_another_entropy_is_refuted(monkeypatch):
     language = grammar.embedded()
     monkeypatch.setattr(type(language), "entropy", property(lambda self: 12.914 - math.log(2)))

@@ -78,6 +78,7 @@ def test_tokens_beside_the_file_must_be_gpt2s(tmp_path):
         cut_gpt2(path, layers=1, block=5, dropout=0.0)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_model_of_another_lab_or_size_is_refused(tmp_path):
     from tests.labs.captions.test_heads import CONFIG, TEXT, stirred
 

@@ -44,6 +44,7 @@ def read_by(model, reading):
     return dataclasses.replace(reading, model=model.encoder, classifier=model)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_log_odds_are_the_classifiers_own_in_the_order_of_the_sentences(asked):
     reading, _, found = asked
     assert len({len(each.ids) for each in reading.tokens}) > 3
@@ -66,6 +67,7 @@ def _out(model, layer):
     return out.weight, out.bias
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_head_that_is_left_out_hands_on_its_mean_over_all_tokens(asked):
     reading, _, found = asked
     instead = mean_outputs(reading)
@@ -148,6 +150,7 @@ def verdicts(found, labels):
     }
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_heads_that_are_needed_are_found_and_others_are_not_at_the_stated_rate():
     rng, missed, false = np.random.default_rng(0), 0, 0
     for _ in range(LAYERS):
@@ -161,6 +164,7 @@ def test_heads_that_are_needed_are_found_and_others_are_not_at_the_stated_rate()
     assert false <= LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_heads_whose_absence_changes_few_answers_get_exact_intervals_that_hold():
     """Two of a hundred answers change at random: the spread over groups would promise too much."""
     rng, false, spared = np.random.default_rng(1), 0, 0

@@ -69,6 +69,7 @@ def said(judged, name, budget):
     return [f.verdict for f in judged.of("the-head-survives", approximation=name, budget=budget)]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_heads_of_faint_scores_survive_random_features_and_no_window():
     """Weights are nearly even: any features know them, and a window loses what is far away."""
     _, found = judged(strength=0.2)
@@ -77,6 +78,7 @@ def test_heads_of_faint_scores_survive_random_features_and_no_window():
     assert said(found, "sliding window", 9) == [Verdict.REFUTED] * 2
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_heads_of_strong_scores_survive_no_random_features():
     _, found = judged(strength=3.0)
     for kind in KINDS:

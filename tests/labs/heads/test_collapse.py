@@ -53,6 +53,7 @@ def mlps(model):
     return [part for block in model.blocks for part in (block.back.weight, block.back.bias)]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_with_all_kept_the_states_are_the_models_own(of_encoder):
     ids = jnp.asarray(of_encoder.tokens[2].ids, jnp.int32)[None]
 
@@ -70,6 +71,7 @@ def test_both_kinds_of_models_can_be_taken_apart(of_encoder, of_gpt):
     assert isinstance(of_gpt, Layered)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_with_all_kept_a_gpts_last_state_gives_its_logits(of_gpt):
     last = jnp.asarray(states(of_gpt, Kept.ALL)[-1], jnp.float32)
     ids = jnp.asarray(of_gpt.tokens[2].ids, jnp.int32)

@@ -32,6 +32,7 @@ def checkpoint(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
     out = tmp_path / "heads"
     asked = ["--sentences", "400", "--occurrences", "100", "--predicted", "20", "--out", str(out), "--json"]
@@ -93,6 +94,7 @@ def answering(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_classifier_is_asked_what_it_can_do_without(answering, tmp_path, capsys, monkeypatch):
     """The grammar's reviews have labels; so the accuracy is measured of both parts. Few programs are compiled."""
     tried = (RandomFeatures(budget=256, kind=FeatureMap.POSITIVE), Window(budget=9))

@@ -35,6 +35,7 @@ def stirred(mixer):
     return jax.tree.map(lambda x: x + 0.5 * jax.random.normal(jax.random.key(x.size), x.shape), model)
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("arm", CAUSAL)
 def test_causal_losses_are_honest_and_nothing_leaks(arm):
     model = stirred(MIXERS[arm])
@@ -54,6 +55,7 @@ def test_a_causal_model_is_judged_by_every_sentence(gap, verdict):
     assert (finding.claim, finding.verdict) == ("causal-losses-are-honest", verdict)
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("arm", LEAKING)
 def test_zero_masks_let_the_future_through(arm):
     model = stirred(MIXERS[arm])
@@ -201,6 +203,7 @@ def test_the_honesty_of_one_mixer_alone_has_a_figure(arm):
     assert len(figure.legends[0].get_texts()) == len(begun)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.9 + 0.01 * seed)))
     for name in ("train", "validation", "test"):

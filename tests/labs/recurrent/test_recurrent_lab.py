@@ -30,11 +30,13 @@ from attnlab_theory.language.text.words import Words
 EQUAL = TINY.arms("equal")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_all_arms_have_as_many_parameters_within_three_per_cent():
     counts = [parameter_count(first(config_of(arm, TINY, 102), 0)) for arm in EQUAL]
     assert max(counts) / min(counts) < 1.03
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("arm", EQUAL, ids=ARMS)
 def test_gradients_by_distance_are_those_of_differences(arm):
     model = first(config_of(arm, TINY, 12), 0)
@@ -103,6 +105,7 @@ def test_every_setting_has_a_colour_and_within_its_panel_a_dash_of_its_own():
     )
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_tuning_runs_on_a_text_are_written_and_drawn(tmp_path, capsys, monkeypatch):
     (tmp_path / "text").write_text("to be or not to be, that is the question\n" * 5)
     monkeypatch.setattr(tuning, "SETTINGS", SETTINGS[:1])

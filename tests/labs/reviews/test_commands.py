@@ -47,6 +47,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_trained_model_is_right_about_what_it_has_read(capsys, folder):
     code, out, _ = run(capsys, "evaluate", folder / "model", "--test", folder / "test", "--json")
     told = json.loads(out)
@@ -190,6 +191,7 @@ def test_lines_that_do_not_fit_are_counted(capsys, folder, tmp_path, command):
     assert (code, err) == (0, "1 of 2 lines did not fit and were cut\n")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path):
     main(["reviews", "run", "--out", str(tmp_path), "--optimizers", "adamw", "--orders", "shuffled", *TINY])
     names = {path.name for path in tmp_path.iterdir()}
@@ -204,6 +206,7 @@ def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path)
     assert {row["variant"] for row in curves} >= {"adamw.lr-0.002", "adamw.lr-0.005"}, "every rate of the sweep"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_processes_change_nothing_but_the_time(capsys, tmp_path):
     options = ["--optimizers", "adamw", "--orders", "shuffled", "--no-sweep", "--trials", "2", *FEW]
@@ -265,6 +268,7 @@ def test_the_winner_did_not_diverge_and_of_equal_ones_is_the_first():
     assert len(outcomes.worth(found * 2, 0.05)) == 3 + 2
 
 
+@pytest.mark.slow("five of 29 members stay inside", but=5)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

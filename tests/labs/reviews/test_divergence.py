@@ -55,6 +55,7 @@ def searched(folder, trials):
     return outcomes(ours)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_search_goes_on_after_a_trial_that_diverges(tmp_path, capsys):
     lost, found = searched(tmp_path, TRIALS)
     assert "1e+12" in lost.diverged
@@ -64,6 +65,7 @@ def test_a_search_goes_on_after_a_trial_that_diverges(tmp_path, capsys):
     assert "diverged and is left out" in capsys.readouterr().err
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_search_of_nothing_but_hopeless_trials_is_refused(tmp_path):
     with pytest.raises(ValueError, match="all 1 trials diverged"):
         searched(tmp_path, TRIALS[:1])

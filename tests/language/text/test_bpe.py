@@ -17,6 +17,7 @@ from tests.shared_data import shared_data
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40).filter(lambda text: bpe.END_OF_TEXT not in text)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(TEXTS)
 def test_ids_are_those_of_the_tables_own_package(text):
     """Written in Python after OpenAI's own program."""

@@ -12,6 +12,7 @@ from attnlab_theory.theory.noisy_keys.two_heads import two_heads_error
 from tests.tolerances import moment_atol, search_rtol
 
 
+@pytest.mark.slow("three of nine members stay inside", but=3)
 @pytest.mark.parametrize("variance", claims.BEST)
 def test_the_committed_queries_are_the_minima(variance):
     best, for_the_pair = claims.BEST[variance]
