@@ -68,7 +68,6 @@ def judged(run, tmp_path, monkeypatch):
     return lab, code, before, files_of(tmp_path / "run")
 
 
-@pytest.mark.slow("two of five members stay inside", but=2)
 def test_a_run_that_is_judged_again_has_the_same_bytes(judged):
     lab, _, before, after = judged
     record_of_run = Path(f"{lab}.run.json")
