@@ -219,6 +219,7 @@ def assert_shows(printed):
     assert abs(float(given) - float(right)) > 1e-5 * abs(float(right))
 
 
+@pytest.mark.slow("two of 14 members stay inside", but=2)
 @pytest.mark.parametrize(
     ("name", "kind", "identity", "declared"),
     [
@@ -242,6 +243,7 @@ def test_a_failure_of_any_identity_is_shown_by_its_own_calls(at, tmp_path, name,
     assert_shows(run(lines_of(at, f"targets.py::{name}", kind, identity, **declared), tmp_path))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_two_functions_that_differ_are_shown_beside_each_other(at, tmp_path):
     lines = lines_of(at, "targets.py::wrong_at_17", "softmax", "against", "targets.py::whole")
     assert any(line == "from targets import whole as other" for line in lines)
@@ -299,5 +301,6 @@ def test_a_failure_of_jax_is_shown_by_jax(at, tmp_path, name, kind, identity):
     assert_shows(run(lines_of(at, f"of_jax.py::{name}", kind, identity), tmp_path))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_recurrence_of_jax_is_shown_in_parts(at, tmp_path):
     assert float(run(lines_of(at, "of_jax.py::forgets", "recurrent", "two parts"), tmp_path)) > 0.01

@@ -50,6 +50,7 @@ def stale_mask(ids, attention_mask=None):
 """
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize(
     ("name", "kind", "row"),
     [

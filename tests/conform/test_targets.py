@@ -137,6 +137,7 @@ def test_right_code_ends_with_0_and_no_snippet(capsys, at, name):
     assert set(verdicts(found).values()) <= {"holds", "convention"}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_row_has_the_fields_of_the_contract(capsys, at):
     _, found = judged(capsys, at, "right")
     fields = {"identity", "holds", "worst", "tolerance", "case", "snippet"}
@@ -152,6 +153,7 @@ def test_a_row_has_the_fields_of_the_contract(capsys, at):
     assert 0 < plain["tolerance"] < 1e-4
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -179,6 +181,7 @@ def test_what_is_printed_is_told_and_nobody_fails_for_it(capsys, at):
     assert any("'scores (" in note for note in found["notes"])
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_weights_that_are_no_weights_fail(capsys, at):
     code, found = judged(capsys, at, "with_weights")
     assert code == 1
@@ -248,6 +251,7 @@ def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path):
     assert abs(float(right)) < 100
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_numpy_target_is_judged_without_jax(at):
     code = (
         "import sys; from attnlab_theory.cli import main;"
@@ -258,6 +262,7 @@ def test_a_numpy_target_is_judged_without_jax(at):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_fence_that_is_missing_is_a_note(capsys, at, monkeypatch):
     assert not any("fence 'memory'" in note for note in judged(capsys, at, "one_head")[1]["notes"])
     monkeypatch.setattr(fences, "MEANS", fences.MEANS - {"polling", "group"})
@@ -288,11 +293,13 @@ def test_a_template_is_python_of_about_ten_lines(capsys, framework):
     assert len([line for line in text.splitlines() if line.strip()]) <= 10
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_module_is_found_from_the_folder_one_is_in(capsys, at, monkeypatch):
     monkeypatch.chdir(at)
     assert main(["conform", "targets:right", "--as", "softmax"]) == 0
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_scale_of_one_over_the_width_is_known_to_every_kind_that_has_scores(capsys, tmp_path):
     (tmp_path / "scaled.py").write_text("""
 import numpy as np

@@ -81,6 +81,7 @@ def FUNCTION(x, seed):
 }
 
 
+@pytest.mark.slow("three of eleven members stay inside", but=3)
 @pytest.mark.parametrize("kind", PACKAGE)
 def test_the_template_of_a_kind_holds_as_that_kind(capsys, tmp_path, kind):
     assert main(["conform", "--template", "numpy", "--as", kind]) == 0

@@ -27,6 +27,7 @@ def gradients_of(target, kind="softmax", **declared):
     return AttentionSuite(Direct(target), kind, declared).row("gradients")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_right_gradients_of_jax_hold_and_a_stopped_one_fails():
     assert gradients_of(of_jax, layout="bhtd").verdict == "holds"
     row = gradients_of(keys_stopped, layout="bhtd")

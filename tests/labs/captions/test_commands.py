@@ -47,6 +47,7 @@ def texts(folder):
     return [part for name in ("train", "validation", "test") for part in (f"--{name}", folder / name)]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_model_goes_on_from_another(capsys, folder, tmp_path):
     path = tmp_path / "more"
     more = ["--reading-params-path", folder / "model", "--batch-size", 16, "--epochs", 1, "--json"]

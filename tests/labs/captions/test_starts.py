@@ -36,6 +36,7 @@ def write_gpt2(path, *, layers=2, vocabulary=SIZE):
     return path
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_cut_gpt2_is_its_first_layers_with_a_head_of_its_own(tmp_path):
     path = write_gpt2(tmp_path / "gpt2.safetensors")
     whole, saved = load_gpt2(path, heads=starts.HEADS), cut_gpt2(path, layers=1, block=5, dropout=0.2)

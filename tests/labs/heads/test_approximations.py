@@ -188,6 +188,7 @@ def test_more_features_than_a_thousand_have_independent_projections():
         losses.approximations(causal=False, most_features=1000)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_features_beyond_a_thousand_are_found_and_held_against_theory():
     """Heads that take more than 1,024 features for a tenth, and fewer than 4,096."""
     few = [RandomFeatures(budget=budget, kind=FeatureMap.TRIGONOMETRIC) for budget in losses.FEATURES]

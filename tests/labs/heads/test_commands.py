@@ -164,6 +164,7 @@ def test_without_a_text_the_review_lab_lends_what_it_tests_with():
     assert texts.text_of(None, labelled=False, sentences=7, seed=3).sentences == drawn(3, Sizes())[2].texts[:7]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys):
     few = tmp_path / "few.txt"
     few.write_text("a man is standing .\n" * 50)

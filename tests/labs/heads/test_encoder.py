@@ -29,6 +29,7 @@ def read(tmp_path_factory):
     return encoder.reading(model, text, SENTENCES)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_softmax_of_the_scores_is_what_the_model_weighs_by(read):
     for number, trace in zip((2, 0), read.traces((2, 0)), strict=True):
         ids = jnp.asarray(read.tokens[number].ids, jnp.int32)[None]

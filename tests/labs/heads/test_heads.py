@@ -72,6 +72,7 @@ def test_what_is_no_trace_is_refused():
         Tokens(ids=np.zeros(0, int), special=np.zeros(0, bool))
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("positions", [None, Rotary()], ids=["learned", "rotary"])
 def test_the_weights_of_a_gpts_traces_are_its_own(positions):
     net = model() if positions is None else model(positions=positions)
@@ -203,6 +204,7 @@ def stretched():
     return lab(KeyLaw.NOISY_LENGTH, variance=0.02)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
     judged = families.verdicts(stretched).findings
     assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.SUPPORTED] * 4
@@ -213,6 +215,7 @@ def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
     assert all(f.expect is None for f in judged)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_isotropic_keys_have_no_noisy_length():
     found = lab(KeyLaw.ISOTROPIC)
     judged = families.verdicts(found).findings
@@ -242,6 +245,7 @@ def test_theory_predicts_the_weights_of_independent_normal_keys(stretched):
         assert each.interval.low < 1 < each.interval.high
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
     """A word that only begins sentences has one key in a causal model: the variance of its scores is 0."""
     kinds = jax.random.randint(jax.random.key(5), (300, 6), 0, 4)

@@ -76,6 +76,7 @@ def normal(law):
     return distances(kinds, jax.random.normal(for_queries, k.shape), k)[0]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("law", [KeyLaw.ISOTROPIC, KeyLaw.COMMON_MOTION], ids=str)
 def test_normal_scores_are_shown_to_be_normal_by_a_thousand_sentences(law):
     verdicts = judged("distance from normal", normal(law))
@@ -106,6 +107,7 @@ def lopsided():
     return found, np.mean(furthest, axis=2)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_scores_on_two_points_are_shown_not_to_be_normal():
     verdicts = judged("distance from normal", lopsided()[0])
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
@@ -143,12 +145,14 @@ def gained(found):
     return judged("explained by theory less by the type", families(found.explained - found.by_baseline))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_theory_is_shown_to_beat_the_mean_weight_where_its_law_holds():
     verdicts = gained(predicted(keys_turn=False, judging=40)[0])
     assert some(verdicts, Verdict.REFUTED) <= LIMIT
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_theory_is_shown_to_be_worse_where_keys_turn_away_from_their_query():
     verdicts = gained(predicted(keys_turn=True, judging=20)[0])
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
@@ -167,6 +171,7 @@ def test_noise_is_shown_to_add_to_the_prediction_or_nothing_is_where_theorys_law
     assert np.mean(gains[0]) > 0
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_keys_that_turn_away_from_their_query_do_not_vary_as_fitted():
     quantity = "variance of scores over the fitted"
     turning, still = (predicted(keys_turn=turn, judging=20 if turn else 40)[1] for turn in (True, False))
@@ -211,6 +216,7 @@ def broken(name, amount, asked=None):
     return judged(QUANTITIES[asked][0], families(getattr(found, asked)))
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_holds_is_said_to(name):
     verdicts = broken(name, 0.0)
@@ -218,6 +224,7 @@ def test_an_assumption_that_holds_is_said_to(name):
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("asked", ["spread", "together"])
 def test_a_shift_is_no_other_break(asked):
     verdicts = broken("shift", 2.5 * SHIFTED, asked)
@@ -225,6 +232,7 @@ def test_a_shift_is_no_other_break(asked):
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_breaks_is_said_to(name):
     verdicts = broken(name, 2.5 * QUANTITIES[name][1])
@@ -232,6 +240,7 @@ def test_an_assumption_that_breaks_is_said_to(name):
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_breaks_by_its_margin_lies_on_the_border_where_either_verdict_is_an_error(name):
     assert decided(broken(name, QUANTITIES[name][1])) <= LIMIT
@@ -288,17 +297,20 @@ def explained(share):
     return judged("gamble explained by neighbours", families(found))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_neighbours_that_decide_splits_are_said_to():
     verdicts = explained(5 * CONTEXT)
     assert some(verdicts, Verdict.REFUTED) <= LIMIT
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_neighbours_of_coins_are_said_to_decide_nothing():
     verdicts = explained(0.0)
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_neighbours_that_explain_the_margin_lie_on_the_border_where_either_verdict_is_an_error():
     assert decided(explained(CONTEXT)) <= LIMIT

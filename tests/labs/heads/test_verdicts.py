@@ -38,6 +38,7 @@ def stretch(law):
     return found.replicates()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("law", [law for law in KeyLaw if law != KeyLaw.NOISY_LENGTH], ids=str)
 def test_no_slope_is_found_where_there_is_none(law):
     found = families(stretch(law).slope)
@@ -46,6 +47,7 @@ def test_no_slope_is_found_where_there_is_none(law):
     assert sum(bool(np.all(each.high < 0.1)) for each in families(stretch(law).share)) >= LAYERS - LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_homeworks_slope_is_found_and_covered():
     found = families(stretch(KeyLaw.NOISY_LENGTH).slope)
     assert sum(bool(np.all(each.low > 0)) for each in found) >= LAYERS - LIMIT
@@ -85,12 +87,14 @@ def verdicts(law, heads=HEADS):
     return sum(float(each.high) <= 0 for each in found), sum(float(each.low) > 0 for each in found)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_layers_that_hedge_are_said_to():
     hedge, do_not = verdicts(LayerLaw.HEDGING)
     assert hedge >= LAYERS - LIMIT
     assert do_not <= LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_layers_whose_heads_copy_each_other_are_said_not_to_hedge():
     hedge, do_not = verdicts(LayerLaw.COPYING)
     assert do_not >= LAYERS - LIMIT
@@ -98,6 +102,7 @@ def test_layers_whose_heads_copy_each_other_are_said_not_to_hedge():
     assert all(each.correlation[0] == pytest.approx(1) for each in layers(LayerLaw.COPYING))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_two_independent_coins_lie_on_the_border_where_either_verdict_is_an_error():
     assert sum(verdicts(LayerLaw.COINS)) <= LIMIT
     assert abs(np.mean([each.correlation[0] for each in layers(LayerLaw.COINS)])) < 0.02

@@ -26,6 +26,7 @@ def test_every_committed_figure_is_drawn_again_from_the_committed_numbers(capsys
     assert drawn.keys() == {path.name for path in COMMITTED.glob("*.png")}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_folder_with_nothing_but_estimates_has_figures_of_them(capsys, folder):
     (folder / "curves.json").unlink()
     (folder / "attention.json").unlink()

@@ -45,6 +45,7 @@ def unfinished() -> Predictions:
     return predictions(MODEL, QUESTIONS, CHARACTERS, steps=FEW)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_predictions_are_the_homeworks(answered, unfinished):
     whole = texts(QUESTIONS.texts)
     early = [text[: len(asked) + 1 + FEW] for asked, text in zip(QUESTIONS.texts, whole, strict=True)]
@@ -73,6 +74,7 @@ def nats(model, tokens):
     return jnp.take_along_axis(rows[:-1], tokens[1:, None], axis=1)[:, 0]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_log_probabilities_are_those_of_the_prediction_and_its_mark(unfinished):
     def of(question, prediction):
         text = question + MASK + prediction + (MASK if len(prediction) < FEW else "")
@@ -101,6 +103,7 @@ def test_without_places_there_are_predictions_but_no_accuracy(answered):
         answered.score()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_many_questions_are_asked_in_parts(answered, monkeypatch):
     monkeypatch.setattr(module, "ROWS", 5)
     assert predictions(MODEL, QUESTIONS, CHARACTERS).predictions == answered.predictions
