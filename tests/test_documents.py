@@ -125,4 +125,4 @@ def test_every_link_inside_the_repository_leads_somewhere():
                 wrong.append(f"{document.relative_to(ROOT)}: {link} leads nowhere")
             elif anchor and anchor not in anchors(target):
                 wrong.append(f"{document.relative_to(ROOT)}: {link} names no heading of {target.name}")
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)

@@ -57,7 +57,8 @@ def unresolved(source: str) -> list[str]:
 def test_every_part_of_every_source_resolves():
     sources = {each.name: each.source for each in [*CLAIMS, *IDENTITIES]}
     assert len(sources) == len(CLAIMS) + len(IDENTITIES)
-    assert {name: wrong for name, source in sources.items() if (wrong := unresolved(source))} == {}
+    found = [f"{name}: {part}" for name, source in sources.items() for part in unresolved(source)]
+    assert not found, "\n".join(found)
 
 
 def test_a_claim_is_stated_in_the_section_that_it_names(subtests):

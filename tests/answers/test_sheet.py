@@ -86,14 +86,14 @@ def test_sentences_are_counted():
 
 
 def test_no_sentence_of_an_answer_has_more_than_thirty_words():
-    long = {
-        id: sentence
+    long = [
+        f"{id}: {sentence}"
         for id, entry in ENTRIES.items()
         for text in ([entry.answer] if entry.submitted is None else entry.submitted.values())
         for sentence in sentences(text)
         if words(sentence) > 30
-    }
-    assert long == {}, "part it: one thought to a sentence"
+    ]
+    assert not long, "\n".join(["part it: one thought to a sentence", *long])
 
 
 def of_its_lab(entry):

@@ -61,7 +61,8 @@ def test_the_help_of_most_options_is_found():
 
 def test_the_help_of_an_option_is_read_at_a_glance():
     parts = [(f"{cls}.{name}", part) for cls, name, text in HELP for part in CHOICE.split(text)]
-    assert [(option, part) for option, part in parts if len(part.split()) > MOST_WORDS] == []
+    long = [f"{option}: {part}" for option, part in parts if len(part.split()) > MOST_WORDS]
+    assert not long, "\n".join(long)
 
 
 def test_help_names_every_option_once_and_says_nothing_of_what_is_not_given(subtests, capsys, monkeypatch):

@@ -65,7 +65,8 @@ def test_the_record_names_the_commit_of_training_and_that_of_judging(subtests):
 
 def test_the_page_says_how_many_verdicts_there_are_at_which_rate():
     pages = {lab: (ROOT / "docs" / "labs" / f"{lab}.md").read_text("utf-8") for lab in LABS}
-    assert [row(lab, folder) for lab, folder in RUNS if row(lab, folder) not in pages[lab]] == []
+    missing = [row(lab, folder) for lab, folder in RUNS if row(lab, folder) not in pages[lab]]
+    assert not missing, "\n".join(missing)
 
 
 def test_no_verdict_on_training_is_from_fewer_than_three_runs(subtests):

@@ -50,7 +50,8 @@ def test_every_word_that_is_explained_is_on_a_page():
     pages = [path.read_text("utf-8") for path in (ROOT / "figures").rglob(page.NAME)]
     rows = [(lab, f"| {term} | {said} |") for lab, terms in of_records().items() for term, said in terms.items()]
     assert len(rows) > 100
-    assert [each for each in rows if not any(each[1] in text for text in pages)] == []
+    missing = [f"{lab}: {row}" for lab, row in rows if not any(row in text for text in pages)]
+    assert not missing, "\n".join(missing)
 
 
 def test_a_share_that_may_have_been_cut_is_printed_by_its_ends():
@@ -77,7 +78,8 @@ def test_a_column_of_numbers_has_one_notation_for_intervals():
         for path in pages
         for column in columns(path)
     ]
-    assert [each for each in told if len(each[-1]) > 1] == []
+    mixed = [str(each) for each in told if len(each[-1]) > 1]
+    assert not mixed, "\n".join(mixed)
 
 
 @pytest.mark.parametrize(
