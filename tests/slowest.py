@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from _pytest.subtests import SubtestReport
 
 TESTS = Path(__file__).parent
 LEFT = TESTS.parent / "build" / "durations"
@@ -43,7 +44,9 @@ class Durations:
         path.unlink(missing_ok=True)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] += report.duration
+        # The report of a test has the seconds of its subtests.
+        if not isinstance(report, SubtestReport):
+            self.seconds[report.nodeid] += report.duration
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

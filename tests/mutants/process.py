@@ -18,6 +18,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from _pytest.subtests import failed_subtests_key
 
 from tests.mutants.in_place import as_imported, changed, changed_codes, forget, is_imported, written
 from tests.mutants.reach import processor_time
@@ -136,6 +137,8 @@ class Asking:
 
     def _falls(self, item: Any) -> bool:
         self.fallen = False
+        # pytest counts the failed subtests of a test over the whole session.
+        item.config.stash[failed_subtests_key].pop(item.nodeid, None)
         item._initrequest()
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         return self.fallen
