@@ -2,7 +2,7 @@
 
 Importing jax costs a second and matplotlib another, so everything beyond the options is imported where it
 is used. Options are imported for one command alone, and tyro with them: `commands.py` is a table of names.
-This is also the only place that sets global JAX configuration, and it does so before jax is imported.
+How jax compiles is set here, too (`compilation.py`), before jax is imported.
 """
 
 import os
