@@ -196,8 +196,9 @@ def test_findings_of_a_training_run_carry_an_answer_and_fill_in_its_numbers():
     assert sheet.measured_text(trained().of("untrained-is-ignorant")[0].measured) in answer.answer
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("Ctrl-C that strikes while a claim is judged stays inside")
 def test_answers_stop_behind_a_claim_in_which_ctrl_c_was_lost(monkeypatch, capsys):
+    """Judges a claim, and compiles what it draws."""
     monkeypatch.setattr(interrupts, "received", [])
     monkeypatch.setattr(interrupts, "remembered", lambda: contextlib.nullcontext([signal.SIGINT]))
     assert main(["answers", "cs224n/1a.ii"]) == 130
@@ -261,8 +262,9 @@ def test_a_conjecture_that_one_setting_leaves_undecided_is_open():
         assert sheet.exit_code([answer]) == 0
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that every number in braces is one finding stays inside")
 def test_no_answer_prints_a_hole():
+    """Tries every identity on which an answer rests."""
     trained_on = [entry for entry in questions.entries() if entry.findings]
     assert trained_on
     for asked, recorded in ((questions.chosen(), None), (trained_on, trained())):
