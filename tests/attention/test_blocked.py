@@ -232,6 +232,7 @@ def test_blocked_never_looks_ahead(whole_rows, later):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("whole_rows", "causal"), [(True, True), (False, False), (False, True)])
 def test_jit_and_nested_vmap_are_the_loop(whole_rows, causal):
+    """Compiles the operator alone and mapped once and twice, and its gradients."""
     many = [jnp.stack([jnp.asarray(inputs(10, 10, seed)[i], FLOAT) for seed in range(4)]) for i in range(3)]
     q, k, v = (x.reshape(2, 2, *x.shape[1:]) for x in many)
     atol = blocked_atol(D, 10, tiles(10), SCALE * D, 1.0, FLOAT)
@@ -274,7 +275,7 @@ def test_memory_is_that_of_a_few_blocks_of_rows(t, block, causal, backward):
     assert used <= (4 * t * block + 16 * t * width) * FLOAT.itemsize < t * t * FLOAT.itemsize
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the memory of one member's gradient stays inside")
 def test_backward_keeps_no_copy_of_the_keys_of_all_members():
     """One zeroed array, and what a single member needs: a second array of this size is not there."""
     members, t, width = 64, 64, 16

@@ -84,8 +84,9 @@ np.testing.assert_allclose(mine, wanted, rtol=1e-5)
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("heads on one device stay inside")
 def test_two_devices_share_the_heads_unless_one_is_chosen():
+    """Starts a process with two devices, which compiles a program for each way to share the heads."""
     command = [sys.executable, "-c", ON_TWO_DEVICES]
     done = subprocess.run(command, env=environment(2), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

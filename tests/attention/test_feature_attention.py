@@ -59,6 +59,7 @@ def test_shifts_cancel_in_the_ratio(log_features, features, causal):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("narrow", "causal"), [(0, True), (1, False), (2, True)])
 def test_one_array_of_a_narrower_type_has_a_gradient_of_that_type(narrow, causal):
+    """Compiles the operator and its gradient for the narrow type."""
     *given, w = (jnp.asarray(x, FLOAT) for x in points(10, 10))
     given[narrow] = given[narrow].astype(jnp.bfloat16)
 

@@ -40,9 +40,10 @@ def test_merging_undoes_splitting(x):
         assert np.array_equal(merge_heads(heads), x)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("heads with a mask and a bias of their own stay inside")
 @given(arrays(H, T, D, peak=PEAK), arrays(H, S, D, peak=PEAK), arrays(H, S, V, peak=PEAK), masks(T, S), scales)
 def test_every_head_is_attention_by_itself(q, k, v, mask, scale):
+    """Hypothesis tries many cases, and each head of a case is attended to alone."""
     together = multi_head_attention(q, k, v, mask, scale=scale)
     atol = attention_atol(D, S, scale * D * PEAK**2, PEAK, FLOAT)
     for i in range(H):

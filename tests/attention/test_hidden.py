@@ -259,6 +259,7 @@ LONG = 70  # two chunks of linear attention, and a ragged block
 @pytest.mark.parametrize("place", [1, 66])
 @pytest.mark.parametrize("name", CAUSAL)
 def test_what_a_causal_operator_hides_is_harmless_under_jit(name, place):
+    """Compiles each operator and its gradient at each place."""
     q, k, v = (jax.random.normal(jax.random.key(i), (LONG, D), FLOAT) for i in range(3))
 
     @jax.jit

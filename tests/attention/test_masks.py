@@ -13,9 +13,10 @@ from tests.tolerances import attention_atol
 limits = st.one_of(st.none(), st.integers(0, 6))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("windows without a limit and with a traced offset stay inside")
 @given(st.integers(1, 5), st.integers(1, 6), limits, limits, st.integers(-3, 8))
 def test_a_window_shows_what_is_near_enough(queries, keys, before, after, offset):
+    """Builds a mask of another shape for nearly every case that Hypothesis draws."""
     mask = window_mask(queries, keys, before=before, after=after, offset=offset)
     for t in range(queries):
         for s in range(keys):

@@ -97,7 +97,7 @@ def test_a_mixer_can_be_built_inside_jit_and_mapped_over_sequences():
     assert np.abs(both[0] - mix(W, X)).max() <= 64 * jnp.finfo(FLOAT).eps
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the slopes of single operators stay inside")
 def test_gradients_of_all_mixers_are_slopes():
     """The sum of all mixers in float64, by the tokens and every weight at once, against central differences."""
     with jax.enable_x64(True):

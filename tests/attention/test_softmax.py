@@ -89,9 +89,10 @@ def test_mask_hides_positions_exactly(q, k, v, mask, scale, replaced):
         assert after[row].tobytes() == before[row].tobytes()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("weighted means, and keys that a mask hides exactly, stay inside")
 @given(arrays(T, D, peak=PEAK), arrays(S, D, peak=PEAK), arrays(S, V, peak=PEAK), scales)
 def test_masked_row_is_attention_over_its_visible_keys(q, k, v, scale):
+    """Hypothesis tries many cases, and each row of a case is attended to alone."""
     whole = attention(q, k, v, MASK, scale=scale)
     for row in range(T):
         seen = np.asarray(MASK[row])
@@ -303,6 +304,7 @@ def test_half_precision_weighs_more_keys_than_it_can_count(half):
 
 
 def test_half_precision_hides_what_the_mask_hides_and_has_gradients():
+    """Compiles the operator and its gradient in half precision and in single."""
     q, k, v = (jnp.asarray(x, jnp.float16) for x in (Q, K, VALUES))
     hidden = jnp.asarray(np.arange(S) > 0)[None] & jnp.ones((T, 1), bool)
     assert np.array_equal(attention_weights(q, k, hidden, scale=SCALE)[:, 0], np.zeros(T))

@@ -57,6 +57,7 @@ LINKS = {
 @BOTH
 @pytest.mark.parametrize("links", LINKS)
 def test_bigbird_is_dense_attention_under_its_mask(links, causal):
+    """Compiles BigBird, dense attention and both gradients for each layout of links."""
     links = LINKS[links](causal)
     mask = linked_mask(links, N, causal=causal, **LAYOUT)
     assert_is_dense_under(mask, lambda *x: bigbird_attention(*x, links, scale=SCALE, causal=causal, **LAYOUT), N)
