@@ -110,6 +110,7 @@ def test_every_claim_is_judged_at_one_setting():
 @pytest.mark.slow("each claim is judged at its cheapest setting")
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
 def test_claim_comes_out_as_expected_and_moved_predictions_fall(claim: Claim):
+    """Judges a claim at each of its settings, and on other draws its prediction moved either way."""
     is_judged_well(claim, claim.settings)
 
 
