@@ -105,6 +105,7 @@ def test_a_terminal_is_told_at_once_that_a_command_starts_until_it_says_more():
     ids=lambda a: a[0],
 )
 def test_no_line_ends_in_spaces_where_there_is_no_terminal(capsys, monkeypatch, tmp_path, arguments):
+    """Answers a question of the sheet, and judges a submission in a process of its own."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def f(keys, *rest):\n    return 0 * keys[0]\n")
     _, out, _ = run(capsys, *arguments)
@@ -171,6 +172,7 @@ def test_a_template_is_one_json_value_too(capsys):
 
 
 def test_doctor_prints_one_json_value(capsys):
+    """Times what this machine needs to compile and to draw."""
     code, out, _ = run(capsys, "doctor", "--json")
     assert code == 0
     assert {"versions", "devices", "precision", "seconds_about"} <= set(json.loads(out))

@@ -96,8 +96,9 @@ def test_the_overview_imports_neither_tyro_nor_jax_nor_any_options():
     assert f"{{{','.join(COMMANDS)}}}" in done.stdout
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what the overview of all commands imports stays inside")
 def test_help_on_a_command_imports_its_own_options_alone_and_no_heavy_library():
+    """Starts a process that prints the help of every command."""
     done = subprocess.run([sys.executable, "-c", EVERY_HELP], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert {"knowledge run", "captions sweep", "construct subset"} <= set(done.stdout.splitlines())

@@ -27,8 +27,9 @@ def run(capsys, folder, *options, queries="q.npy", keys="k.npy"):
     return code, out, err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the table with scale, sample and choice stays inside")
 def test_json_is_one_value_and_the_same_for_the_same_seed(capsys, files):
+    """Measures every estimator twice."""
     code, out, err = run(capsys, files, "--json", "--features", "16")
     found = json.loads(out)
     assert (code, err) == (0, "")
@@ -88,8 +89,9 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, files, arguments, said):
     assert said in err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the refusal of a third format stays inside")
 def test_a_figure_is_written_whole_in_either_format_and_in_no_other(capsys, files):
+    """Measures every estimator and draws the figure for each format."""
     for name in ("map.svg", "map.png"):
         code, out, _ = run(capsys, files, "--features", "16", "--out", str(files / name))
         assert code == 0

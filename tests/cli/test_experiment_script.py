@@ -47,8 +47,9 @@ def script_runs(tmp_path_factory):
     return folders, said
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("equal findings of this process and another stay inside")
 def test_a_script_writes_the_same_bytes_in_every_process(script_runs):
+    """The fixture starts the script twice, and each process imports jax, judges and draws."""
     (one, two), _ = script_runs
     for suffix in (".json", ".svg", ".png"):
         assert (one / f"coins{suffix}").read_bytes() == (two / f"coins{suffix}").read_bytes()
@@ -61,10 +62,11 @@ def test_a_script_prints_results_to_standard_output_and_progress_to_standard_err
     assert [*json.loads(value)] == ["findings", "run"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: each script needs seconds to import and judge")
 @pytest.mark.parametrize("closed", ["stdout", "stderr"])
 @pytest.mark.parametrize(("claims", "code"), [("", 0), (UNEXPECTED, 1)], ids=["as expected", "not as expected"])
 def test_who_reads_no_further_changes_neither_the_work_nor_the_exit_code(tmp_path, closed, claims, code):
+    """Starts a script, which imports jax, judges a claim and draws its figures."""
     script = tmp_path / "coins.py"
     script.write_text(SCRIPT.format(claims))
     with start(script, "--out", str(tmp_path / "lab")) as process:
@@ -76,8 +78,9 @@ def test_who_reads_no_further_changes_neither_the_work_nor_the_exit_code(tmp_pat
     assert "Broken pipe" not in left
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a file that a full disk does not hold stays inside")
 def test_what_a_full_disk_does_not_hold_is_one_line_and_exit_code_2(tmp_path):
+    """Starts a script, which imports jax, judges a claim and draws its figures."""
     script = tmp_path / "coins.py"
     script.write_text(SCRIPT.format(""))
     with open("/dev/full", "w") as full:

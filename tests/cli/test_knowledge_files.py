@@ -49,8 +49,9 @@ def folder(trained, tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("accuracy and its interval from the same three commands stay inside")
 def test_the_commands_of_the_homework_lead_to_predictions(capsys, folder):
+    """The fixture pretrains and finetunes a model before it is asked."""
     code, out, err = run(capsys, *EVALUATE)
     assert (code, err) == (0, "")
     first, second = out.splitlines()
@@ -63,8 +64,9 @@ def test_the_commands_of_the_homework_lead_to_predictions(capsys, folder):
     assert not list(folder.glob("*.partial"))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the steps of that recipe, without training, stay inside")
 def test_finetuning_from_scratch_needs_no_file_and_takes_75_epochs(capsys, folder, monkeypatch):
+    """Trains for all of the 75 epochs."""
     arguments = [
         "finetune",
         "vanilla",
@@ -98,6 +100,7 @@ def test_accuracy_comes_as_json_with_its_interval(capsys, folder):
 
 
 def test_what_else_the_answers_show_is_written_where_it_is_wanted(capsys, folder):
+    """Asks twelve persons, and draws the figures of the answers."""
     # Twelve persons: fewer have no bins of confidence.
     (folder / "dev.tsv").write_text((folder / "train.tsv").read_text() + (folder / "dev.tsv").read_text())
     shown = folder / "shown/deep"
@@ -245,8 +248,9 @@ def test_parameters_without_measure_are_one_line_with_step_and_rate(capsys, fold
     assert "at step 1, in epoch 0, at learning rate 1e+30: train with a lower rate; no checkpoint" in last
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the three commands on a few invented persons stay inside")
 def test_the_real_files_go_through_all_three_commands(capsys, tmp_path, monkeypatch):
+    """Pretrains on the whole corpus of the homework, finetunes, and asks."""
     real = shared_data("cs224n_birthplaces")
     wiki = real / "wiki.txt"
     monkeypatch.chdir(tmp_path)

@@ -46,8 +46,9 @@ def mine(tmp_path, monkeypatch) -> Path:
     return path
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one claim of the file, judged alone, stays inside")
 def test_claims_of_a_file_are_judged_and_drawn_outside_any_checkout(mine, capsys):
+    """Judges two claims and draws their figures."""
     assert main(["run", "mine.py", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["findings"]
     assert [(f["experiment"], f["claim"], f["verdict"]) for f in found] == [
@@ -172,8 +173,9 @@ def test_an_experiment_of_ones_own_writes_into_its_folder_alone(mine, capsys):
     assert "the name of an experiment begins the names of its files, and '../own' cannot" in capsys.readouterr().err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("files that end the process or never end stay inside")
 def test_who_catches_everything_is_ended_all_the_same(tmp_path):
+    """Starts a process in which a file uses up its time twice."""
     (tmp_path / "deaf.py").write_text(
         "while True:\n    try:\n        for _ in range(10**9): len([])\n    except BaseException: pass\n"
     )

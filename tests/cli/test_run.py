@@ -8,6 +8,7 @@ from attnlab_theory.cli import library, main
 
 
 def test_one_claim_of_an_experiment_is_run_alone(tmp_path, capsys):
+    """Judges a claim of the lab and draws its figures."""
     name = "two_heads_hedge::head-2-is-untouched"
     assert main(["run", name, "--json", "--out", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)["findings"]

@@ -71,6 +71,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize("lab", LABS)
 def test_a_run_whose_numbers_are_changed_is_judged_or_refused(tmp_path, monkeypatch, lab):
+    """Judges the committed run of a lab again after every change."""
     # Figures take the most time, and their numbers are the same.
     monkeypatch.setattr(record, "draw", lambda *_: None)
     texts = {
@@ -143,8 +144,9 @@ def test_what_such_changes_have_found_is_refused_with_the_name_of_the_file(
     assert contents(tmp_path) == before
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what a terminal obeys in a finding of the book stays inside")
 def test_findings_and_records_that_are_changed_make_a_book_or_are_refused(tmp_path):
+    """Writes the lab book again after every change."""
     pytest.importorskip("jinja2")
     texts = {f"copying{end}": (FIGURES / f"copying{end}").read_text() for end in (".json", ".run.json")}
     rng = drawn("book")
@@ -177,8 +179,9 @@ def test_what_a_terminal_obeys_is_written_out_in_the_book(tmp_path):
     assert "\\x1b[2J\\x9b" in page
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a journal with such changes, and damaged headers, stay inside")
 def test_a_checkpoint_whose_header_is_changed_is_read_or_refused(tmp_path):
+    """Scores a text again after every change of the header."""
     (tmp_path / "text.txt").write_text(TEXT)
     words = Words(tuple(dict.fromkeys(TEXT.split())))
     model = GPT(dataclasses.replace(config(Softmax(), Learned()), vocabulary=len(words)), key=key_for(0))

@@ -91,8 +91,9 @@ def nursery(tmp_path):
         process.stdin.close()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same bytes of a run that is closed and goes on stay inside")
 def test_a_training_that_is_stopped_again_and_again_comes_to_the_same_bytes(nursery, tmp_path):
+    """Begins a training for each signal, ends it, and trains once more without one."""
     stopped = 0
     for number, after, seconds in WHEN:
         code = nursery([*PRETRAIN, "--writing_params_path", "killed", "--resume"], number, after, seconds)
