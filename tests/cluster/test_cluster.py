@@ -150,7 +150,7 @@ def test_a_killed_process_of_a_living_worker_is_started_anew(address, tmp_path):
         assert cluster.call(kills_itself, tmp_path) == "done"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("calls that come back and workers that are killed stay inside")
 def test_a_closed_cluster_stops_what_is_called_and_leaves_no_process(address):
     with Cluster(address, tell=print) as cluster:
         pid = cluster.call(os.getpid)
@@ -200,6 +200,7 @@ def test_a_wrong_address_is_one_line(given, said, tmp_path, capsys, monkeypatch)
 
 
 def test_a_run_finds_the_numbers_of_one_machine(address, tmp_path):
+    """Judges an experiment and a file of claims, here and on the cluster."""
     (tmp_path / "own.py").write_text(OWN)
     told = ["run", "averaging", str(tmp_path / "own.py"), "--out"]
     assert main([*told, str(tmp_path / "here")]) == 0
@@ -220,8 +221,9 @@ def models(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a run of claims, and the work of a killed worker, stay inside")
 def test_a_lab_trains_the_same_models_though_a_worker_is_killed(address, tmp_path, monkeypatch):
+    """Trains four models here and four on the cluster, where a worker is killed."""
     monkeypatch.setattr("attnlab_theory.labs.mixers.tasks.Run.results", stop)
     with pytest.raises(Trained):
         main(lab(tmp_path, "here", "--processes", "2"))
@@ -258,8 +260,9 @@ def kill_one(address):
             time.sleep(0.1)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("Ctrl-C among the processes of one machine stays inside")
 def test_ctrl_c_keeps_what_has_come_back_and_a_resumed_run_goes_on(address, tmp_path):
+    """Starts a lab in a process of its own, and waits for the first model that a worker has trained."""
     command = lab(tmp_path, "run", "--cluster", address)
     running = subprocess.Popen(
         [sys.executable, "-m", "attnlab_theory", *command],
@@ -285,8 +288,9 @@ def q2b(keys, a, b):
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the marks of a submission that kills its workers stay inside")
 def test_a_class_is_graded_as_at_home(address, tmp_path, capsys):
+    """Grades a class here and on the cluster."""
     (tmp_path / "class").mkdir()
     for name, strength in (("right", 60), ("wrong", 1)):
         (tmp_path / "class" / f"{name}.py").write_text(GRADED.format(strength))
@@ -327,7 +331,8 @@ def test_whoever_does_not_answer_is_told_of_before_anything_is_written(command, 
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a wrong address, and a cluster that does not answer, stay inside")
 def test_one_machine_and_others_are_not_asked_at_once(tmp_path, capsys):
+    """Short itself, but the last of the file: the processor time of all workers is counted where they end."""
     assert main(lab(tmp_path, "out", "--processes", "2", "--cluster", "tcp://127.0.0.1:9")) == 2
     assert "name one of them" in capsys.readouterr().err
