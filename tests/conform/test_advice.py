@@ -162,6 +162,7 @@ DECLARED = {"window": "fixed_window", "softcap": "fixed_softcap", "scale": "scal
 @pytest.mark.slow("two of 21 members stay inside", but=2)
 @pytest.mark.parametrize("target", KNOWN, ids=lambda each: each.__name__)
 def test_the_advice_names_the_kind_and_that_kind_holds(target):
+    """Tries what kind explains a target, and judges it whole as that kind."""
     found = advised(Direct(target), {})
     assert (found.kind, found.options) == KNOWN[target]
     said = found.options.removeprefix(" --").split()
@@ -170,8 +171,9 @@ def test_the_advice_names_the_kind_and_that_kind_holds(target):
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("recurrences that their parameters tell stay inside")
 def test_a_retention_without_a_state_is_to_be_compared_with_another_form():
+    """Tries what kind explains a target, and judges it whole as that kind."""
     found = advised(Direct(retention), {})
     assert (found.kind, found.options) == ("recurrent", " --against FILE.py::FUNCTION")
     assert ("decay of each head", "0.9") in found.profile
@@ -261,8 +263,9 @@ def test_parameters_say_what_a_target_is(required, others, kind):
     assert likely({"parameters": parameters}) == kind
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a next line that needs no options stays inside")
 def test_the_next_line_carries_what_it_needs(tmp_path, capsys):
+    """Gives advice on two functions and judges one whole, each time in a process of its own."""
     (tmp_path / "mine.py").write_text(
         "import numpy as np\n\n\ndef f(q, k, v, bias=None):\n"
         "    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)\n"

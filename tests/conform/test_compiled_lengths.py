@@ -38,6 +38,7 @@ def linear(edge):
 @pytest.mark.parametrize(("edge", "verdict"), [(64, "fails"), (128, "fails"), (1000, "holds")])
 @pytest.mark.parametrize(("kind", "made"), [("causal", causal), ("linear", linear)])
 def test_a_block_that_forgets_is_found(kind, made, edge, verdict):
+    """Calls functions of jax that are not compiled as a whole, at every length of the suite."""
     suite = suite_class(kind)(Direct(made(edge)), kind, {"framework": "jax", "layout": "td"})
     assert suite.row("block edges").verdict == verdict
 

@@ -68,21 +68,24 @@ def judged(at, name):
     ],
 )
 def test_all_rows_are_judged_that_need_no_such_call(at, name, failing):
+    """Every call that hangs or ends the process costs another process."""
     rows, snippet = judged(at, name)
     assert {each for each, row in rows.items() if row.verdict == "fails"} == failing
     assert not any(row.verdict == "not judged" for row in rows.values())
     assert any("65" in line or "float16" in line for line in snippet)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the lines of the same snippet, which nobody runs, stay inside")
 def test_a_snippet_ends_the_process_as_the_target_does(at, tmp_path):
+    """Every call that ends the process costs another process, and so does the snippet."""
     _, snippet = judged(at, "ends")
     (file := tmp_path / "snippet.py").write_text("\n".join(snippet))
     assert subprocess.run([sys.executable, file], capture_output=True, check=False).returncode == 3
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("which calls are left out, and when all are, stays inside")
 def test_calls_that_were_not_made_fail_no_row(at):
+    """Every call that ends the process costs another process."""
     rows, snippet = judged(at, "ends_the_tenth_time")
     assert {row.verdict for row in rows.values()} >= {"fails", "not judged"}
     assert all("ended the process (exit status 3)" in r.line for r in rows.values() if r.verdict == "fails")

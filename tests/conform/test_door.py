@@ -55,8 +55,9 @@ def project(tmp_path):
     return run
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("our own operators, with a test for each of some identities, stay inside")
 def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
+    """Starts pytest in a project of its own."""
     code, said = project()
     assert code == 1
     assert "PASSED test_project.py::test_mine[plain]" in said
@@ -70,8 +71,9 @@ def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
     assert "SKIPPED" in said
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a known failure that gives no reason stays inside")
 def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tmp_path):
+    """Starts pytest twice in a project of its own."""
     known = tmp_path / "known.txt"
     known.write_text("# ours\ntest_project.py::test_mine[block edges]  # the mask is off by one at 17\n")
     code, said = project("--xfails-file=known.txt", "-k", "test_mine")
@@ -90,13 +92,15 @@ def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tm
     ],
 )
 def test_a_line_that_says_nothing_is_refused(project, tmp_path, line, said):
+    """Starts pytest in a project of its own."""
     (tmp_path / "known.txt").write_text(line + "\n")
     code, printed = project("--conform-xfails", "known.txt", "--collect-only")
     assert (code != 0, said in printed) == (True, True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("our option under its own name stays inside")
 def test_a_conftest_keeps_its_own_option_of_the_name_as_that_of_array_api_tests(project, tmp_path):
+    """Starts pytest in a project of its own."""
     (tmp_path / "conftest.py").write_text(
         "def pytest_addoption(parser):\n"
         "    parser.addoption('--xfails-file', action='store', help='theirs')\n"
@@ -146,8 +150,9 @@ test_child = suite("test_hanging.py::ends", kind="causal", include=("plain", "bl
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("calls that end a child, and alarms of others, stay inside")
 def test_calls_that_hang_are_interrupted_and_a_target_that_is_named_is_called_in_a_child(project, tmp_path):
+    """Starts pytest in a project of its own, where several calls use up their half second."""
     (tmp_path / "test_hanging.py").write_text(HANGING)
     begun = time.monotonic()
     code, said = project("test_hanging.py")

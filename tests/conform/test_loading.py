@@ -27,6 +27,7 @@ def test_an_import_without_end_gets_one_line_within_its_limit(capsys, tmp_path, 
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("number", ["nan", "inf"])
 def test_what_is_no_number_prints_no_warning(tmp_path, number):
+    """Starts a process that judges a target whole."""
     (tmp_path / "none.py").write_text(f"import numpy as np\ndef f(q, k, v): return v * np.float32(np.{number})\n")
     line = "import sys; from attnlab_theory.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", line, "conform", f"{tmp_path}/none.py::f", "--as", "softmax"]

@@ -36,6 +36,7 @@ def usual(q, scale=None):
 @ours("softmax", layout="td", exclude=ONE_HEAD)
 @jax.jit
 def test_one_head_and_its_weights(q, k, v, mask=None, scale=None):
+    """Every shape that the suite tries is compiled."""
     rows = attention_weights(q, k, mask, scale=usual(q, scale), blind="zeros")
     return attention(q, k, v, mask, scale=usual(q, scale), blind="zeros"), rows
 
@@ -49,12 +50,14 @@ def causal(q, k, v, mask, blind):
 @ours("causal", layout="td", exclude=(*ONE_HEAD, "scale", "float16", "bfloat16", "more queries"))
 @jax.jit
 def test_a_causal_head(q, k, v, mask=None):
+    """Every shape that the suite tries is compiled."""
     return causal(q, k, v, mask, "zeros")
 
 
 @pytest.mark.slow("two of seven members stay inside", but=2)
 @ours("softmax", layout="td", include=(*FEW, "hidden NaN"))
 def test_a_head_that_is_not_compiled(q, k, v, mask=None):
+    """Every operation is called by itself, and jax compiles it for every shape."""
     return attention(q, k, v, mask, scale=usual(q), blind="nan")
 
 
@@ -69,6 +72,7 @@ def test_several_heads(q, k, v, mask=None):
 @ours("grouped-query", layout="bhtd", include=(*FEW, "groupings", "masks by head", "elements apart", "empty batch"))
 @jax.jit
 def test_neighbouring_heads_share_keys_in_a_batch(q, k, v, mask=None):
+    """Every shape that the suite tries is compiled."""
     heads = functools.partial(grouped_query_attention, scale=usual(q))
     masks = mask is not None and mask.ndim == 4
     return jax.vmap(heads, in_axes=(0, 0, 0, 0 if masks else None))(q, k, v, mask)
@@ -78,6 +82,7 @@ def test_neighbouring_heads_share_keys_in_a_batch(q, k, v, mask=None):
 @ours("grouped-query", layout="htd", include=(*FEW, "groupings"), interleaved=True)
 @jax.jit
 def test_heads_share_keys_in_turn(q, k, v):
+    """Every shape that the suite tries is compiled."""
     return grouped_query_attention(q, k, v, scale=usual(q), order="strided")
 
 
@@ -85,6 +90,7 @@ def test_heads_share_keys_in_turn(q, k, v):
 @ours("sliding-window", layout="td", include=(*FEW, "feature", "hidden keys", "padding", "pairs"))
 @functools.partial(jax.jit, static_argnames="window")
 def test_a_window_that_is_a_mask(q, k, v, window, mask=None):
+    """Every shape that the suite tries is compiled."""
     near = window_mask(len(q), len(k), before=window - 1, offset=len(k) - len(q))
     return attention(q, k, v, near if mask is None else near & mask, scale=usual(q), blind="zeros")
 
@@ -93,6 +99,7 @@ def test_a_window_that_is_a_mask(q, k, v, window, mask=None):
 @ours("sliding-window", layout="td", include=(*FEW, "feature", "hidden keys"), fixed_window=3)
 @jax.jit
 def test_a_causal_window_of_three(q, k, v):
+    """Every shape that the suite tries is compiled."""
     return sliding_window_attention(q, k, v, scale=usual(q), window=3, causal=True, offset=len(k) - len(q))
 
 
@@ -100,6 +107,7 @@ def test_a_causal_window_of_three(q, k, v):
 @ours("sliding-window", layout="td", include=(*FEW, "hidden keys"), fixed_window=1)
 @jax.jit
 def test_a_window_of_one_to_either_side(q, k, v):
+    """Every shape that the suite tries is compiled."""
     return sliding_window_attention(q, k, v, scale=usual(q), window=3, offset=len(k) - len(q))
 
 
@@ -114,6 +122,7 @@ def test_capped_scores(q, k, v, softcap, mask=None):
 @ours("bias", layout="htd", include=(*FEW, "large biases", "masks", "masks by head", "pairs"))
 @jax.jit
 def test_a_bias(q, k, v, bias, mask=None):
+    """Every shape that the suite tries is compiled."""
     return multi_head_attention(q, k, v, mask, scale=usual(q), bias=bias, blind="zeros")
 
 
@@ -121,6 +130,7 @@ def test_a_bias(q, k, v, bias, mask=None):
 @ours("softmax", layout="td", include=(*FEW, "offset values", "dominant key", "more queries"))
 @jax.jit
 def test_blocks_of_four(q, k, v, scale=None):
+    """Every shape that the suite tries is compiled."""
     return blocked_attention(q, k, v, scale=usual(q, scale), block=4)
 
 
@@ -128,6 +138,7 @@ def test_blocks_of_four(q, k, v, scale=None):
 @ours("causal", layout="td", include=(*set(FEW) - {"more keys"}, "hidden keys"), alignment="square")
 @jax.jit
 def test_causal_blocks_of_sixteen(q, k, v):
+    """Every shape that the suite tries is compiled."""
     return blocked_attention(q, k, v, scale=usual(q), block=16, causal=True)
 
 

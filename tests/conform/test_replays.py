@@ -243,7 +243,7 @@ def test_a_failure_of_any_identity_is_shown_by_its_own_calls(at, tmp_path, name,
     assert_shows(run(lines_of(at, f"targets.py::{name}", kind, identity, **declared), tmp_path))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two functions that are compared, without a snippet, stay inside")
 def test_two_functions_that_differ_are_shown_beside_each_other(at, tmp_path):
     lines = lines_of(at, "targets.py::wrong_at_17", "softmax", "against", "targets.py::whole")
     assert any(line == "from targets import whole as other" for line in lines)
@@ -298,9 +298,11 @@ def test_the_laws_of_chance_are_shown_for_torch(at, tmp_path):
     [("slope_of_values", "softmax", "gradients"), ("last_step_counts", "decode", "token by token")],
 )
 def test_a_failure_of_jax_is_shown_by_jax(at, tmp_path, name, kind, identity):
+    """Judges a target of jax, and starts a process for the snippet, which imports jax."""
     assert_shows(run(lines_of(at, f"of_jax.py::{name}", kind, identity), tmp_path))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the snippet of a numpy recurrence in parts stays inside")
 def test_a_recurrence_of_jax_is_shown_in_parts(at, tmp_path):
+    """Judges a target of jax, and starts a process for the snippet, which imports jax."""
     assert float(run(lines_of(at, "of_jax.py::forgets", "recurrent", "two parts"), tmp_path)) > 0.01

@@ -62,6 +62,7 @@ def stale_mask(ids, attention_mask=None):
     ],
 )
 def test_a_snippet_shows_what_fails(capsys, tmp_path, name, kind, row):
+    """Judges a target whole, and starts a process for the snippet."""
     (tmp_path / "targets.py").write_text(TARGETS)
     assert main(["conform", f"{tmp_path}/targets.py::{name}", "--as", kind, "--json"]) == 1
     rows = {each["identity"]: each for each in json.loads(capsys.readouterr().out)["rows"]}

@@ -137,8 +137,9 @@ def test_right_code_ends_with_0_and_no_snippet(capsys, at, name):
     assert set(verdicts(found).values()) <= {"holds", "convention"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the rows, verdicts and snippet of a failure stay inside")
 def test_a_row_has_the_fields_of_the_contract(capsys, at):
+    """Judges two targets whole, each in a process of its own."""
     _, found = judged(capsys, at, "right")
     fields = {"identity", "holds", "worst", "tolerance", "case", "snippet"}
     assert all(fields <= {*row} for row in found["rows"])
@@ -165,6 +166,7 @@ def test_a_row_has_the_fields_of_the_contract(capsys, at):
     ],
 )
 def test_a_call_that_fails_is_one_line_that_names_it_and_the_rest_goes_on(capsys, at, name, said):
+    """Calls that hang or end the process cost another process."""
     code, found = judged(capsys, at, name, "--call-seconds", "0.5")
     rows = {row["identity"]: row for row in found["rows"]}
     assert code == 1
@@ -181,7 +183,7 @@ def test_what_is_printed_is_told_and_nobody_fails_for_it(capsys, at):
     assert any("'scores (" in note for note in found["notes"])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("right weights beside the output stay inside")
 def test_weights_that_are_no_weights_fail(capsys, at):
     code, found = judged(capsys, at, "with_weights")
     assert code == 1
@@ -251,8 +253,9 @@ def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path):
     assert abs(float(right)) < 100
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("positions and dropout that are judged without jax stay inside")
 def test_a_numpy_target_is_judged_without_jax(at):
+    """Starts a process that judges a target whole."""
     code = (
         "import sys; from attnlab_theory.cli import main;"
         f"code = main(['conform', '{at}/targets.py::right', '--as', 'softmax']);"
@@ -262,7 +265,7 @@ def test_a_numpy_target_is_judged_without_jax(at):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the grader's note on a missing fence stays inside")
 def test_a_fence_that_is_missing_is_a_note(capsys, at, monkeypatch):
     assert not any("fence 'memory'" in note for note in judged(capsys, at, "one_head")[1]["notes"])
     monkeypatch.setattr(fences, "MEANS", fences.MEANS - {"polling", "group"})
@@ -293,14 +296,15 @@ def test_a_template_is_python_of_about_ten_lines(capsys, framework):
     assert len([line for line in text.splitlines() if line.strip()]) <= 10
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a function that is named by its file stays inside")
 def test_a_module_is_found_from_the_folder_one_is_in(capsys, at, monkeypatch):
     monkeypatch.chdir(at)
     assert main(["conform", "targets:right", "--as", "softmax"]) == 0
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the refusal of a scale that is none stays inside")
 def test_a_scale_of_one_over_the_width_is_known_to_every_kind_that_has_scores(capsys, tmp_path):
+    """Judges a target whole twice, each time in a process of its own."""
     (tmp_path / "scaled.py").write_text("""
 import numpy as np
 

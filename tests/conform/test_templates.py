@@ -84,6 +84,7 @@ def FUNCTION(x, seed):
 @pytest.mark.slow("three of eleven members stay inside", but=3)
 @pytest.mark.parametrize("kind", PACKAGE)
 def test_the_template_of_a_kind_holds_as_that_kind(capsys, tmp_path, kind):
+    """Judges a target whole."""
     assert main(["conform", "--template", "numpy", "--as", kind]) == 0
     (tmp_path / "adapter.py").write_text(capsys.readouterr().out)
     (tmp_path / "PACKAGE.py").write_text(f"import numpy as np\n{PACKAGE[kind]}")

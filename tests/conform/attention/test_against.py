@@ -81,7 +81,7 @@ def test_conventions_that_differ_are_told_and_nobody_fails(target, other, kind, 
     assert said in rows["differences"].line
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("right code that is written otherwise and agrees stays inside")
 def test_two_that_are_alike_have_no_row_of_differences():
     assert [*compared(plain, plain)] == ["against"]
 
@@ -122,6 +122,7 @@ def other(q, k, v):
 
 
 def test_one_command_compares_two_functions_of_a_file(capsys, tmp_path):
+    """Judges a function whole and compares it with another, each in a process of its own."""
     (tmp_path / "two.py").write_text(TARGETS)
     file = f"{tmp_path}/two.py"
     assert main(["conform", f"{file}::one", "--as", "softmax", "--json", "--against", f"{file}::other"]) == 1

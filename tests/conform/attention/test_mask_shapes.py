@@ -138,6 +138,7 @@ def must(q, k, v, mask):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("name", "kind"), [("three", "softmax"), ("four", "bias"), ("must", "softmax")])
 def test_a_snippet_hands_over_the_same_shapes(tmp_path, name, kind):
+    """Judges a target whole, and starts a process for the snippet."""
     path = tmp_path / "shown.py"
     path.write_text(SHOWN)
     names = {}

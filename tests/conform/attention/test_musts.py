@@ -81,7 +81,7 @@ def test_other_arguments_that_must_be_given_say_nothing_either(target, kind):
     assert failed == set()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("finite fills of a mask that may be left out stay inside")
 def test_a_fill_of_a_mask_that_must_be_given_is_found():
     assert "hidden keys" in judged(fills)[1]
 

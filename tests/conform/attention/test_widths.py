@@ -28,6 +28,7 @@ def judged(target):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("multiple", [8, 16, 64])
 def test_widths_that_are_refused_are_a_convention(multiple):
+    """Looks for the widths that are taken, and judges the target at them."""
     profile, failed = judged(of(multiple))
     assert profile["widths"].startswith(f"multiples of {multiple}; others refused: ValueError")
     assert failed == []

@@ -95,6 +95,7 @@ def test_a_target_without_a_rate_gets_one_line():
     [("dropout_code", "by_generator", "dropout"), ("feature_code", "positive", "random-features")],
 )
 def test_the_command_judges_laws_without_jax(tmp_path, file, name, kind):
+    """Starts a process that judges every law, and laws of chance need many draws."""
     source = Path(code.__file__).with_name(f"{file}.py").read_text()
     (tmp_path / "mine.py").write_text(source)
     run = (

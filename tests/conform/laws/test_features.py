@@ -17,12 +17,14 @@ def failures(target):
 @pytest.mark.slow("two of eleven members stay inside", but=2)
 @pytest.mark.parametrize("target", [*code.RIGHT, *code.ATTENTION], ids=lambda each: each.__name__)
 def test_right_features_hold_however_they_are_made(target):
+    """Judges every law, and laws of chance need many draws."""
     assert failures(target) == []
 
 
 @pytest.mark.slow("two of 20 members stay inside", but=2)
 @pytest.mark.parametrize("bug", code.MAPS)
 def test_a_bug_planted_in_features_fails(bug):
+    """Judges law after law until one fails, and laws of chance need many draws."""
     suite = FeatureSuite(Direct(code.buggy_map(bug)), "random-features")
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
@@ -30,6 +32,7 @@ def test_a_bug_planted_in_features_fails(bug):
 @pytest.mark.slow("five of 16 members stay inside", but=5)
 @pytest.mark.parametrize("bug", code.ATTENTION_BUGS)
 def test_a_bug_planted_in_attention_by_features_fails(bug):
+    """Judges law after law until one fails, and laws of chance need many draws."""
     suite = FeatureSuite(Direct(code.buggy_attention(bug)), "random-features")
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
@@ -40,6 +43,7 @@ def test_a_bug_planted_in_attention_by_features_fails(bug):
     [("", "holds"), ("scale of queries forgotten", "fails"), ("logarithms for features", "fails")],
 )
 def test_a_wrong_scale_or_kernel_is_found_where_the_number_of_features_is_not_known(bug, verdict):
+    """Compares means of many draws, each with 256 features."""
     wrong = code.buggy_attention(bug)
 
     def target(q, k, v, seed):
@@ -71,14 +75,16 @@ def test_outputs_that_scatter_only_where_there_are_many_keys_fail():
     assert (row.verdict, row.line.startswith("outputs scatter by")) == ("fails", True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two other right targets stay inside")
 def test_the_same_code_without_a_bug_holds():
+    """Judges every law of two targets, and laws of chance need many draws."""
     assert failures(code.buggy_map("")) == []
     assert failures(code.buggy_attention("")) == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("other planted bugs and right generalized features stay inside")
 def test_generalized_features_that_repeat_fail_by_their_variance():
+    """Judges every law, and laws of chance need many draws."""
     assert [name for name, _ in failures(code.repeated)] == ["variance"]
 
 

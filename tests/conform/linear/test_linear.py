@@ -34,7 +34,7 @@ def wrong_in_float64(q, k, v, causal=False):
     return code.parallel(q, k, v, causal) * (1 + 1e-3 * (q.dtype == np.float64))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a recurrence whose float64 is float32 stays inside")
 def test_float64_that_is_float32_inside_is_told_once_and_fails_nowhere():
     suite, failed = failures(code.in_float32)
     assert failed == []
@@ -45,7 +45,7 @@ def test_float64_that_is_float32_inside_is_told_once_and_fails_nowhere():
         assert not suite.judge.judge(suite.way.fitted(Case(kind="float64", queries=17, keys=17, seed=seed))).why
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a recurrence that is a millionth off in float64 stays inside")
 def test_what_is_wrong_in_float64_by_more_than_float32_rounds_fails():
     _, failed = failures(wrong_in_float64)
     assert {row.name for row in failed} >= {"float64", "pairs"}
@@ -89,7 +89,7 @@ def test_a_meaning_that_is_declared_is_judged_and_one_that_a_mask_of_keys_cannot
         LinearSuite(Direct(code.efficient), "linear", {"mask": "additive"})
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the refusal of a recurrence without a state, with its remedy, stays inside")
 def test_features_that_are_not_known_are_refused_with_the_remedy():
     def cubes(q, k, v):
         f, g = np.abs(q) ** 3, np.abs(k) ** 3
@@ -169,7 +169,7 @@ def at(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("positions and dropout that are judged without jax stay inside")
 def test_the_command_judges_linear_attention_without_jax(at):
     code = (
         "import sys; from attnlab_theory.cli import main;"

@@ -96,8 +96,9 @@ def judged(folder, tmp_path_factory):
     return both, out, lines
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the snippet of the same failure stays inside")
 def test_a_right_entry_point_holds_and_a_wrong_one_fails(judged):
+    """The fixture judges two entry points whole, each in processes of its own."""
     both, out, lines = judged
     found = {result.entry.name: cells.cell_of(result, "softmax") for result in cells.results(out, both)}
     assert found["own.right"].word == "holds"
@@ -215,7 +216,7 @@ def test_a_library_that_is_not_installed_is_told(folder, tmp_path):
     assert [*tmp_path.glob("*")] == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("entry points that end the process or hang stay inside")
 def test_who_answers_no_trial_call_fails_by_name(folder, tmp_path):
     one = entry(folder, "refuses")
     run.board([one], tmp_path, folder, processes=1, tell=lambda line: None)

@@ -136,6 +136,7 @@ def test_right_code_ends_with_0(capsys, at, name, kind):
     ("name", "said"), [("raises_when_long", "KeyError: 17"), ("ends_when_long", "exit status 3")]
 )
 def test_a_call_that_fails_is_one_line_and_the_rest_goes_on(capsys, at, name, said):
+    """Judges a target whole, in processes that some calls end."""
     code, _, rows = judged(capsys, at, name, "mixer")
     assert code == 1
     assert said in rows["lengths"]["line"]

@@ -12,6 +12,7 @@ from tests.conform.sequences import decoding, row_lengths_code
 @pytest.mark.slow("two of seven members stay inside", but=2)
 @pytest.mark.parametrize("name", row_lengths_code.RIGHT)
 def test_right_rows_of_different_lengths_hold_over_20_seeds(name):
+    """Decodes rows of different lengths for 20 seeds, in float32 and in float64."""
     suite = DecodeSuite(Direct(row_lengths_code.RIGHT[name]), "decode")
     found = {kind: {} for kind in ("float32", "float64")}
     for suite.kind_of_numbers, told in found.items():

@@ -173,9 +173,10 @@ def test_a_module_of_torch_with_numbers_in_float32_is_told_and_does_not_fail(mad
     assert rows == {"causality": "holds", "float64": "convention"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a cache over 20 draws and mixers at one draw stay inside")
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 def test_right_code_of_20_seeds_is_within_its_tolerance(kind, monkeypatch):
+    """Judges five mixers for each of 20 seeds."""
     from attnlab_theory.conform.sequences import layer, mixtures, normal
 
     worst = 0.0
