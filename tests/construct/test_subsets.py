@@ -67,6 +67,7 @@ def maximisers(keys, direction) -> tuple[int, ...]:
 
 @hypothesis.given(flat)
 def test_in_the_plane_exactly_the_faces_can_be_selected(keys):
+    """Asks for every subset of up to three keys in each case that Hypothesis draws."""
     faces = faces_in_the_plane(keys)
     tried = {s for size in (1, 2, 3) for s in itertools.combinations(range(7), size)} | faces
     with unexplained():

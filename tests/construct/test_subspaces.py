@@ -24,6 +24,7 @@ def pair(seed: int, angles, m: int = 2, n: int = 3, d: int = 6):
 
 @hypothesis.given(st.integers(0, 100), angle, angle)
 def test_one_summand_is_kept_and_the_other_removed(seed, first, second):
+    """Hypothesis tries many pairs of subspaces."""
     a, b = pair(seed, [first, second])
     atol = extraction_atol(5, 6, min(first, second))
     matrix = extractor(a, b)
