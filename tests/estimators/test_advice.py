@@ -43,6 +43,7 @@ def advice_on(regime: str) -> Advice:
     ],
 )
 def test_the_choice_is_that_of_the_phase_diagram(regime, right):
+    """Compiles and measures every estimator."""
     advice = advice_on(regime)
     total, difference = (
         advice.problem.typical(squares)
@@ -137,8 +138,9 @@ def test_long_vectors_give_an_answer_up_to_the_norm_that_is_refused():
         pose(q, k, scale=SCALE)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one key that takes all the weight stays inside")
 def test_keys_that_are_all_alike_need_no_features():
+    """Compiles and measures every estimator at shapes that no other test has."""
     q = np.random.default_rng(0).standard_normal((4, 3))
     advice = advise(pose(q, np.zeros((5, 3)), scale=1.0), features=8, draws=2)
     assert advice.chosen.weights == 0
@@ -166,8 +168,9 @@ def test_an_odd_number_of_features_cannot_be_shared_equally():
         advise(pose(q, q, scale=1.0), features=3)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("predictions that the measurement meets stay inside")
 def test_a_prediction_that_the_measurement_refutes_is_not_built_upon():
+    """Compiles and measures every estimator at shapes that no other test has."""
     rng = np.random.default_rng(0)
     queries, keys = (25 * x / np.linalg.norm(x, axis=1, keepdims=True) for x in rng.normal(size=(2, 6, WIDTH)))
     advice = advise(pose(queries, keys, scale=1.0), features=64, draws=8)
@@ -179,6 +182,7 @@ def test_a_prediction_that_the_measurement_refutes_is_not_built_upon():
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("seed", range(2))
 def test_ordinary_vectors_of_width_64_are_for_exact_attention(seed):
+    """Compiles and measures every estimator at width 64."""
     rng = np.random.default_rng(seed)
     advice = advise(pose(*rng.standard_normal((2, 64, 64))), features=64, draws=4, seed=seed)
     assert advice.exact_is_cheaper
@@ -194,6 +198,7 @@ def test_ordinary_vectors_of_width_64_are_for_exact_attention(seed):
 @pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(("regime", "scale"), [("opposite", 1.0), ("alike", 1.0), ("apart", 1.0), ("apart", 0.6)])
 def test_predictions_within_reach_are_within_a_fifth(regime, scale):
+    """Measures every estimator with 256 features, 32 times."""
     q, k = points(regime)
     lines = advise(pose(scale * q, scale * k, scale=SCALE), features=256, draws=32).lines
     within = [line for line in lines if 0 < line.weights <= REACH]
@@ -204,7 +209,7 @@ def test_predictions_within_reach_are_within_a_fifth(regime, scale):
         assert abs(found.weights / line.weights - 1) < 0.2 + 4 * found.weights_deviation / line.weights
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the choice where predictions and measurements agree stays inside")
 def test_what_is_measured_to_be_better_is_chosen(monkeypatch):
     """A prediction that is ten thousand times too low does not choose."""
     right = errors.predicted
