@@ -165,6 +165,7 @@ class TestAClass:
     def test_twelve_are_graded_as_a_person_would_and_again_from_half_a_journal(
         self, tmp_path, handed_in, rubric, few_cases, capsys
     ):
+        """Grades twelve submissions, some of which use up their time, and most of them once more."""
         folder = handed_in(CLASS)
         grades, journal = tmp_path / "grades.csv", tmp_path / "handed in-practical4.jsonl"
         command = ["grade", folder, "--rubric", rubric, "--time-limit", "2", "--csv", str(grades)]
@@ -208,8 +209,9 @@ class TestAClass:
         assert {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()} == written
         assert sorted(journal.read_bytes().splitlines()) == sorted(b"".join(lines).splitlines())
 
-    @pytest.mark.slow("other tests of this file stay inside")
+    @pytest.mark.slow("a killed marker and half a journal stay inside")
     def test_processes_go_on_after_one_that_is_killed_and_a_signal_keeps_the_journal(self, tmp_path, handed_in):
+        """Starts the command in a process of its own, and waits for its first mark."""
         right = "def q1_2_1(keys): return 1e5 * keys[0]\n"
         stays = "import time\ndef q1_2_1(keys): time.sleep(600)\n"
         folder = handed_in({"a.py": right, "z.py": stays})
@@ -235,6 +237,7 @@ class TestAClass:
         assert list(scratch.iterdir()) == []
 
     def test_a_folder_is_searched_by_the_names_of_its_files(self, tmp_path, handed_in, rubric, few_cases, capsys):
+        """Judges three questions, each in a process of its own."""
         folder = handed_in(
             {
                 "eve/2B.PY": "from helper import S\ndef query(keys, a, b): return S * (keys[a] + keys[b])\n",
@@ -251,6 +254,7 @@ class TestAClass:
         assert eve["questions"]["2c.1"]["judgement"]["answer"] == "others.py::Q2c_i"
 
     def test_nothing_is_right_without_the_fences_that_protect_it(self, tmp_path, rubric, few_cases):
+        """Judges three questions twice, each in a process of its own."""
         (tmp_path / "m").mkdir()
         (tmp_path / "m" / "submission.py").write_text(RIGHT)
         without = fences.MEANS - {"bubblewrap", "user", "mount", "pid", "network", "uid", "undumpable"}
@@ -261,10 +265,11 @@ class TestAClass:
             assert (mark["reason"] == "right") is unfenced
             assert "judge" in mark["fences"]
 
-    @pytest.mark.slow("other tests of this file stay inside")
+    @pytest.mark.slow("a class in which somebody uses up all the time stays inside")
     def test_after_two_questions_that_use_up_their_time_the_others_are_left_to_a_person(
         self, tmp_path, rubric, few_cases
     ):
+        """Two questions use up the second that they have."""
         (tmp_path / "m").mkdir()
         sleepy = "def q2b(k, a, b):\n    while True: pass\ndef q2c_1(k, a, b):\n    while True: pass\n"
         (tmp_path / "m" / "submission.py").write_text(RIGHT + sleepy)

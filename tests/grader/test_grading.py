@@ -76,6 +76,7 @@ def text_of(judgement) -> str:
     ],
 )  # fmt: skip
 def test_right_answers_pass(judged, question, body):
+    """Asks an answer on every case of its contract, in a process of its own."""
     judgement = judged(question, body)
     assert judgement.counterexample is None
     assert (judgement.reason, judgement.exit_code) == (Reason.RIGHT, 0)
@@ -153,6 +154,7 @@ def test_plausible_wrong_answers_fall_with_a_counterexample(judged, question, bo
 
 
 def test_who_watches_is_told_of_every_call_up_to_the_last(tmp_path):
+    """Asks an answer on every case of its contract, in a process of its own."""
     path = tmp_path / "mine.py"
     path.write_text("def f(keys, a, b):\n    return 20 * (keys[a] + keys[b])")
     told: list[tuple[int, int]] = []
@@ -191,6 +193,7 @@ def test_a_counterexample_is_shrunk_to_the_least_givens_that_show_it(judged):
     ],
 )
 def test_an_answer_that_fails_at_one_size_alone_is_caught_there(judged, question, n, body):
+    """Asks an answer size by size until it fails, and then looks for smaller givens."""
     judgement = judged(question, body)
     assert judgement.exit_code == 1
     assert judgement.counterexample.case.shown()["n, d"].startswith(f"{n}, ")
@@ -229,6 +232,7 @@ def test_draws_that_decide_nothing_are_inconclusive(judged, monkeypatch):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("calls", [200, 700, 1300])
 def test_an_answer_that_changes_after_some_calls_is_not_right(judged, calls):
+    """Asks an answer on every case of its contract, and up to 1300 times before it changes."""
     body = f"""
         f.calls = getattr(f, "calls", 0) + 1
         return (20 if f.calls <= {calls} else 21) * (keys[a] + keys[b])"""

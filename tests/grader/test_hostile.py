@@ -122,6 +122,7 @@ def status_of(process: int) -> str:
 )
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_gets_an_honest_word_and_leaves_nothing(attack, name):
+    """Many attacks use up the time that they have."""
     reason, body = ATTACKS[name]
     judgement = check_answer(attack(body), "uw/1.2.1", **(LIMITS | OWN_LIMITS.get(name, {})))
     assert (judgement.reason, judgement.right) == (reason, False), judgement.said

@@ -54,8 +54,9 @@ TAKES_ITS_PLACE = "open({marker!r} + '-won', 'w').close()\nraise SystemExit\n"
 COMMAND = "import sys\nfrom attnlab_theory.cli import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one attack on every fence, alone, stays inside")
 def test_nobody_harms_another_or_the_machine(tmp_path):
+    """Grades a class of attacks, many of which use up the time that they have."""
     secret = tmp_path / "elsewhere" / "987654321.6"
     cache = tmp_path / "cache" / "attnlab" / "jax"
     scratch, folder = tmp_path / "scratch", tmp_path / "class"

@@ -34,6 +34,7 @@ def rubric(tmp_path):
 
 @pytest.mark.parametrize("deaths", [1, 2])
 def test_a_marker_that_is_killed_is_followed_by_one_more(tmp_path, rubric, deaths):
+    """Starts a process that marks, and another after it is killed."""
     folder = tmp_path / "class"
     folder.mkdir()
     (folder / "mine.py").write_text(ANSWER)
@@ -59,8 +60,9 @@ def test_a_marker_that_is_killed_is_followed_by_one_more(tmp_path, rubric, death
     assert set(multiprocessing.active_children()) <= before
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a killed marker and a check that is stopped stay inside")
 def test_a_run_that_is_killed_leaves_no_process_and_is_gone_on_with(tmp_path, rubric):
+    """Starts the command twice, and each time it starts a process that marks."""
     folder, scratch, journal = tmp_path / "class", tmp_path / "scratch", tmp_path / "class-uw.jsonl"
     folder.mkdir()
     scratch.mkdir()
@@ -101,6 +103,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_is_gone_on_with(tmp_path, ru
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_check_that_is_stopped_leaves_no_process(tmp_path, number, code):
+    """Starts the command, and waits until its answer runs and until nothing of it does."""
     scratch, secret = tmp_path / "scratch", str(tmp_path / "987654321.8")
     scratch.mkdir()
     (tmp_path / "attnlab.py").write_text(COMMAND)
