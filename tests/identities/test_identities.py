@@ -53,6 +53,7 @@ def tried(seed, identity):
 @pytest.mark.parametrize("identity", ALONE, ids=lambda i: i.name)
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample(identity, data):
+    """Hypothesis tries many cases of each identity."""
     case = data.draw(STRATEGIES[identity.cases])
     residual, tolerance = identity.residual(case), identity.tolerance(case)
     assert residual <= tolerance
@@ -72,6 +73,7 @@ def test_no_case_is_a_counterexample_to_a_whole_mixer(subject, data):
 
 @pytest.mark.parametrize("identity", IDENTITIES, ids=lambda i: i.name)
 def test_random_cases_come_out_as_expected(identity):
+    """Draws random cases for each identity, and compiles its operators."""
     trial = tried(2, identity)
     assert trial.as_expected, trial
 
@@ -79,6 +81,7 @@ def test_random_cases_come_out_as_expected(identity):
 @pytest.mark.slow("four of 76 members stay inside", but=4)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
 def test_a_broken_operator_is_caught(mutant):
+    """Compiles an operator that nobody else has."""
     assert not mutant.broken
     trial = tried(3, mutant)
     assert not trial.holds, trial

@@ -89,6 +89,7 @@ def swapped_past_blocks(q, k, v, *, scale):
 
 
 def test_identities_are_tried_at_lengths_that_overrun_blocks_and_say_so():
+    """Decodes and mixes at each of the lengths, and every length is compiled."""
     trial = check_identity(agreement.cached(zeroed_when_long), KEY, cases=4)
     assert (trial.counterexamples, trial.lengths) == (4, LENGTHS)
     blocked = agreement.blocked(dataclasses.replace(BLOCKED, mix=swapped_past_blocks), attention)

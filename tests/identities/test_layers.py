@@ -30,6 +30,7 @@ def test_a_layer_is_a_mixer(layer):
 
 
 def test_a_layer_honours_a_mask_or_refuses_it():
+    """Compiles layers of a GPT."""
     alone = jnp.eye(4, dtype=bool)
     values = CASE.x @ CASE.w_v
     for layer in (SOFTMAX, BIDIRECTIONAL):
@@ -41,6 +42,7 @@ def test_a_layer_honours_a_mask_or_refuses_it():
 
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_a_mask_of_zeros_is_seen_to_leak_on_the_layer_that_the_lab_trains(when):
+    """Compiles a layer of a GPT."""
     leaky = dataclasses.replace(SOFTMAX, name=f"zeros {when}", choice=ZeroMask(when=when))
     assert leaky.of(CASE).causal
     assert not check_identity(mixers.past_only(leaky.subject), key_for(0, leaky.name), cases=2).holds
