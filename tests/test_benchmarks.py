@@ -100,7 +100,7 @@ def test_race_refuses_to_run_alone():
         raced(ours=lambda: None, peers={"p": lambda: None}, rounds=0)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("both files of a run that was stopped stay inside")
 def test_results_are_written_and_say_what_machine(tmp_path, capsys):
     assert run.run(run.Options(quick=True, out=tmp_path), [TOY, OTHER]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
@@ -117,8 +117,9 @@ def test_results_are_written_and_say_what_machine(tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"results.json", "RESULTS.md"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("results that a stopped run keeps stay inside")
 def test_only_keeps_the_results_of_the_others(tmp_path):
+    """Every run begins by timing large matrix products."""
     run.run(run.Options(out=tmp_path), [TOY, OTHER])
     before = json.loads((tmp_path / "results.json").read_text())
     run.run(run.Options(only=("toy",), quick=True, out=tmp_path), [TOY, OTHER])
@@ -165,14 +166,14 @@ def test_a_run_stopped_in_its_second_race_keeps_the_first(tmp_path, capsys, how)
     assert (out, last) == ("", f"interrupted: {tmp_path / 'results.json'} keeps toy; not run: stopped, other")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("Ctrl-C that strikes a race or an import stays inside")
 def test_a_race_that_lost_the_ctrl_c_is_kept_and_no_other_begins(tmp_path, capsys):
     assert run.run(run.Options(out=tmp_path), [TOY, stopping(press_in_a_callback), OTHER]) == 130
     assert list(json.loads((tmp_path / "results.json").read_text())) == ["toy", "stopped"]
     assert capsys.readouterr().err.endswith("keeps toy, stopped; not run: other\n")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a run that is stopped in its second race stays inside")
 def test_a_run_stopped_in_its_first_race_changes_no_file(tmp_path, capsys):
     assert run.run(run.Options(out=tmp_path), [stopping(press), TOY]) == 130
     assert list(tmp_path.iterdir()) == []
@@ -208,16 +209,18 @@ def test_ctrl_c_between_the_two_files_leaves_them_alike(tmp_path, monkeypatch):
     assert (tmp_path / "RESULTS.md").read_text() == table.markdown(results)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("Ctrl-C in the process itself stays inside")
 def test_a_child_that_ctrl_c_stops_says_nothing(capfd):
+    """Starts a process, which imports jax."""
     with pytest.raises(subprocess.CalledProcessError) as stopped:
         children.told("tests.test_benchmarks:press")
     assert stopped.value.returncode == -signal.SIGINT
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how the kind of a processor is recognised stays inside")
 def test_every_kind_of_processor_has_results_of_its_own(tmp_path, monkeypatch):
+    """Every run begins by timing large matrix products."""
     run.run(run.Options(out=tmp_path), [TOY, OTHER])
     run.run(run.Options(only=("toy",), isa="avx2", out=tmp_path), [TOY, OTHER])
     monkeypatch.setattr(machine, "kind", lambda: machine.ZEN_4)
@@ -240,8 +243,9 @@ def results_of_two_families(tmp_path, monkeypatch) -> dict:
     return json.loads((tmp_path / "results.json").read_text())
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a page of two families with made-up numbers stays inside")
 def test_families_of_processors_stand_side_by_side_with_their_commits(tmp_path, monkeypatch):
+    """Every run begins by timing large matrix products."""
     results = results_of_two_families(tmp_path, monkeypatch)
     written = (tmp_path / "RESULTS.md").read_text()
     assert written == table.page(results)
@@ -331,15 +335,17 @@ def hold_megabytes(count: int):
     return lambda: np.ones(count * 2**17)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: a process must import jax")
 def test_extra_memory_counts_what_the_work_allocates():
+    """Starts a process, which imports jax."""
     found = memory.extra_peak("tests.test_benchmarks:hold_megabytes", count=64)
     # Besides the array itself there are only the interpreter's own pages.
     assert 64 <= found < 66
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: a process must import jax")
 def test_extra_memory_reports_a_failing_child():
+    """Starts a process, which imports jax."""
     with pytest.raises(RuntimeError, match="hold_megabytes"):
         memory.extra_peak("tests.test_benchmarks:hold_megabytes", wrong=1)
 

@@ -39,6 +39,7 @@ def python_of(document: str) -> str:
     ],
 )
 def test_the_claims_that_a_document_shows_run_as_it_says(tmp_path, monkeypatch, capsys, document, expected):
+    """Judges the claims of a document and draws their figures."""
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(python_of(document), "utf-8")
     assert main(["run", "mine.py", "--json"]) == 0
@@ -46,8 +47,9 @@ def test_the_claims_that_a_document_shows_run_as_it_says(tmp_path, monkeypatch, 
     assert {f["claim"]: f["verdict"] for f in found} == expected
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what is kept and replaced inside a model stays inside")
 def test_the_code_that_looks_inside_a_model_prints_what_its_comments_say(capsys):
+    """Makes a GPT and calls it twice, one operation of jax after the other."""
     code = python_of("docs/labs/heads.md")
     exec(code, {})
     promised = re.findall(r"^print\(.*\)  # (True|\([\d, ]+\))", code, flags=re.MULTILINE)

@@ -76,6 +76,7 @@ def complaints(path: pathlib.Path, module_names: dict[str, object]) -> str:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}.{path.stem}")
 def test_every_public_name_has_an_example_that_prints_what_it_says(path):
+    """Runs every example of a file, and many of them compile a program."""
     assert not wanting(path, WITHOUT_EXAMPLE)
     module = importlib.import_module(f"attnlab_theory.{path.parent.name}.{path.stem}")
     assert not (said := complaints(path, vars(module))), said

@@ -28,7 +28,7 @@ RUN_KEYS = ["seed", "budget", "commit", "versions", "processor", "command", "sec
 UNDECIDED = coin_claim(name="undecided", resolution=lambda coin: 1e-6)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the names of all files and the numbers of one claim stay inside")
 def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
     assert run([toy("coins")], options(tmp_path / "deep" / "lab")) == 0
     written = names(tmp_path / "deep" / "lab") - {"index.html"}
@@ -117,8 +117,9 @@ def test_a_result_names_the_accelerators_that_it_was_computed_on(monkeypatch):
         assert provenance.of_this_process()["matmul_precision"] == "float32"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("equal numbers of a claim alone and in its run stay inside")
 def test_the_same_seed_writes_the_same_bytes(tmp_path):
+    """Judges an experiment three times and draws its figures each time."""
     for folder in ("one", "two"):
         run([toy("coins")], options(tmp_path / folder))
     for suffix in (".json", ".svg", ".png"):
@@ -128,8 +129,9 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path):
     assert (tmp_path / "other" / "coins.json").read_bytes() != (tmp_path / "one" / "coins.json").read_bytes()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one claim more in the same experiment stays inside")
 def test_findings_do_not_depend_on_what_else_is_run(tmp_path):
+    """Judges toy experiments several times, and draws figures of three."""
     first = toy("first", coin_claim(name="a", settings=(Coin(chance=0.3),)))
     second = toy("second", coin_claim(name="b"))
     run([second], options(tmp_path / "alone"))
@@ -169,7 +171,7 @@ def test_a_bigger_budget_allows_more_draws():
     assert {f.draws for f in full} == {2**13}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the JSON of two experiments that are judged side by side stays inside")
 def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, capsys):
     assert run([toy("coins"), toy("more")], options(tmp_path, json=True)) == 0
     said = capsys.readouterr()
@@ -223,7 +225,7 @@ def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path,
     assert names(tmp_path) - {"index.html"} == {f"coins{suffix}"} | files_of("good")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the files that were finished before it stay inside")
 def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(tmp_path):
     (tmp_path / "coins.json").mkdir()
     assert run([toy("good"), toy("coins")], options(tmp_path)) == 2

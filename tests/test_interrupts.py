@@ -30,8 +30,9 @@ def stop_here(key, coin):
 INTERRUPTED = coin_claim(name="interrupted", draw=stop_here, bound=lambda coin: exact(0.0))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("Ctrl-C while one experiment is drawn and another judged stays inside")
 def test_interruption_keeps_what_is_finished_and_says_what_was_not_run(tmp_path, capsys):
+    """Judges two experiments, and draws the figures of one."""
     experiments = [toy("first"), toy("second", coin_claim(), INTERRUPTED), toy("third")]
     assert run(experiments, options(tmp_path, json=True)) == 130
     said = capsys.readouterr()
@@ -46,8 +47,9 @@ def lost_interrupt():
         signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one that is lost between two settings or while drawing stays inside")
 def test_an_interrupt_that_is_lost_stops_the_run_behind_the_claim_that_is_judged(tmp_path, capsys):
+    """Judges a claim, and compiles what it draws."""
     pressed = []
 
     def predict(coin):
@@ -112,6 +114,7 @@ SLOW = Claim(name="slow", statement="It ends.", source="none", predict=predict, 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_run_ends_soon_after_a_signal_whatever_its_claim_waits_for(number, code, tmp_path):
+    """Starts a process, which imports jax before its claim begins."""
     (tmp_path / "mine.py").write_text(SLOW)
     program = "import sys; from attnlab_theory.cli import main; sys.exit(main(['run', 'mine.py']))"
     with subprocess.Popen(

@@ -39,7 +39,7 @@ def test_a_mistake_in_a_claim_brings_its_traceback_along(judge):
     assert "toy_experiments.py" in raised.value.__notes__[0]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("equal findings of a process, and the order asked for, stay inside")
 def test_runs_by_processes_write_the_same_bytes_in_the_order_asked_for(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("attnlab_theory.judges.can_share", lambda experiments: 2)
     chosen = [loaded()[name] for name in ("more", "coins")]

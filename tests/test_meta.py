@@ -138,6 +138,7 @@ def too_often(verdicts, distance: str, wrong) -> dict[str, int]:
 
 
 def test_true_claims_are_refuted_no_more_often_than_the_error_rate(verdicts):
+    """The fixture judges a law again and again, to count how often the judge errs."""
     assert too_often(verdicts, "true", lambda verdict: verdict == Verdict.REFUTED) == {}
 
 
@@ -154,8 +155,9 @@ def test_claims_wrong_by_two_resolutions_are_nearly_always_refuted(verdicts):
     assert too_often(verdicts, "wrong by two resolutions", lambda verdict: verdict != Verdict.REFUTED) == {}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the rates over many settings and one key stay inside")
 def test_the_rates_hold_over_keys_too():
+    """Judges two claims a thousand times each."""
     # The same through the front door: one setting, a thousand runs with keys of their own.
     right = coin_claim(settings=(Coin(chance=0.3),), resolution=lambda coin: 0.2, chunk=16)
     wrong = dataclasses.replace(right, predict=lambda coin: Interval.point(0.3 + 1.01 * 0.2))
@@ -177,6 +179,7 @@ COVERED = {"exact", "proportion", "bounded", "known_variance", "paired", "same_l
 
 
 def test_every_bound_that_a_claim_uses_is_tested_here():
+    """Asks each claim for its bound at each of its settings."""
     used = {claim.bound_at(setting).name for claim in CLAIMS for setting in claim.settings}
     assert used <= COVERED
 

@@ -38,6 +38,7 @@ def test_peers_find_the_moments_of_the_weights(program):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("program", ["keys", "keys, threefry", "scores"])
 def test_ours_find_the_moments_of_the_weights(program):
+    """Compiles the program and draws some thousand trials."""
     found = monte_carlo._ours()[program](TRIALS)
     squares = found.variance * (found.trials - 1) / found.trials + found.mean**2
     assert fits(np.stack([found.mean, squares]), found.trials)

@@ -177,6 +177,7 @@ def test_a_circle_of_imports_is_seen(importing):
 
 
 def test_no_file_imports_in_a_circle():
+    """Parses every file of three packages."""
     modules = modules_of("attnlab_theory", "experiments", "benchmarks")
     graph = {name: modules_imported(path.read_text(), modules) - {name} for name, path in modules.items()}
     assert circle_in(graph) == []

@@ -44,8 +44,9 @@ def attnlab(tmp_path_factory):
     return folder / "fresh" / "bin" / "attnlab"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("which packages the installed wheel brings stays inside")
 def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
+    """The fixture builds the wheel and installs it, and the command judges an experiment."""
     listed = json.loads(run(attnlab, "list", "--json", cwd=tmp_path))
     labs = {path.parent.name for path in (ROOT / "attnlab_theory" / "labs").glob("*/claims.py")}
     assert {path.stem for path in (ROOT / "experiments").glob("*.py")} | labs == {e["name"] for e in listed}
@@ -56,8 +57,9 @@ def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
     assert written == {"copying.json", "copying.run.json", "copying.svg", "copying.png"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("answers that quote a run of a named folder stay inside")
 def test_answers_about_training_quote_the_committed_run_in_an_empty_folder(attnlab, tmp_path):
+    """Starts the installed command, which imports the package anew."""
     (answer,) = json.loads(run(attnlab, "answers", "uw/3.q1", "--json", cwd=tmp_path))
     assert answer["status"] == "supported"
     assert "not measured" not in answer["answer"]
