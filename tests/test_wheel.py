@@ -59,7 +59,7 @@ def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
 
 @pytest.mark.slow("answers that quote a run of a named folder stay inside")
 def test_answers_about_training_quote_the_committed_run_in_an_empty_folder(attnlab, tmp_path):
-    """Starts the installed command, which imports the package anew."""
+    """Starts the installed command, which imports the whole package."""
     (answer,) = json.loads(run(attnlab, "answers", "uw/3.q1", "--json", cwd=tmp_path))
     assert answer["status"] == "supported"
     assert "not measured" not in answer["answer"]

@@ -282,7 +282,7 @@ def test_what_depends_on_the_length_of_the_whole_is_found_by_prefixes():
 
 @pytest.mark.parametrize("mixer", [causal_in_numpy, causal_in_jax])
 def test_prefixes_of_causal_mixers_agree_to_rounding(mixer):
-    """Every prefix has another shape, for which jax compiles anew."""
+    """Every prefix has another shape, for which jax compiles again."""
     found = prefixes(mixer, random_tokens(12, 8))
     assert not found.depends
     assert found.tried.all()
