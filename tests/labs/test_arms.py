@@ -101,9 +101,10 @@ def test_arms_that_are_none_or_named_twice_are_refused(words, told, tmp_path, ca
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a run of one part, and the arms that are named, stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_arms_of_several_parts_are_measured_as_far_as_they_can_be_compared(tmp_path, capsys):
+    """Trains an arm of each of three parts."""
     arms = ["gpt", "rnn-16", "letters-0.001"]
     words = ["--seeds", "1", "--epochs", "1", "--processes", "1", "--out", str(tmp_path), "--json"]
     assert main(["recurrent", "run", "--arms", *arms, *words]) == 0

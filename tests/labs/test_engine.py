@@ -103,8 +103,9 @@ def done(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what the same run reports, and how it is judged again, stay inside")
 def test_a_run_leaves_models_numbers_findings_and_its_record(done, capsys):
+    """Trains six models: two arms with three seeds."""
     found, about = files_of(done)
     models = {f"models/seed-{seed}/{arm}" for seed in range(3) for arm in ("narrow", "wide")}
     assert set(found) == {"toy.json", "estimates.json", "README.md", *models}
@@ -114,7 +115,7 @@ def test_a_run_leaves_models_numbers_findings_and_its_record(done, capsys):
     assert about["verdicts"]["family"] == 2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a finished run that is resumed with as many seeds stays inside")
 def test_a_run_that_is_extended_by_seeds_is_one_from_the_beginning(done, tmp_path, capsys):
     assert run(tmp_path, seeds=2) == 0
     found, about = files_of(tmp_path)
@@ -124,8 +125,9 @@ def test_a_run_that_is_extended_by_seeds_is_one_from_the_beginning(done, tmp_pat
     assert capsys.readouterr().err.count("takes 16 steps") == 6, "every model is trained once"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a single training, stopped by Ctrl-C or resumed, stays inside")
 def test_a_run_that_ctrl_c_stops_goes_on_to_the_same_bytes(done, tmp_path, capsys, monkeypatch):
+    """Trains the six models of a run, which is stopped three times."""
     advance, presses = Progress.advance, iter((3, 20, 7))
     left = [next(presses)]
 

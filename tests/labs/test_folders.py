@@ -24,6 +24,7 @@ ALONE = {lab: ["--processes", "1"] for lab in ("mixers", "recurrent", "reviews")
 @pytest.mark.parametrize("left", ["run.json", "begun"])
 @pytest.mark.parametrize("lab", LABS)
 def test_no_lab_runs_into_the_folder_of_another(capsys, tmp_path, lab, left):
+    """Imports all that a lab needs, and reads its command line."""
     about = tmp_path / f"{'mixers' if lab == 'captions' else 'captions'}.{left}"
     about.write_text("{}")
     code = main([lab, *LABS[lab], "--out", str(tmp_path)])
@@ -57,6 +58,8 @@ def test_a_run_says_whose_folder_it_is_until_its_record_does(tmp_path):
 @pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize("lab", LABS)
 def test_every_lab_says_so_while_it_trains(monkeypatch, tmp_path, lab):
+    """Makes the texts of a lab, up to its first training."""
+
     def training(run, path, **_):
         found.append([path.name for path in out.glob("*.begun")])
         (out / "kept").write_text("")

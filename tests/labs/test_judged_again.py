@@ -69,6 +69,7 @@ def judged(run, tmp_path, monkeypatch):
 
 
 def test_a_run_that_is_judged_again_has_the_same_bytes(judged):
+    """Trains the arms of a lab with three seeds."""
     lab, _, before, after = judged
     record_of_run = Path(f"{lab}.run.json")
     told, about = (json.loads(files.pop(record_of_run)) for files in (before, after))

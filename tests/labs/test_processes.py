@@ -48,7 +48,7 @@ def killed(name, folder, interrupts):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("tasks in processes that are stopped or killed stay inside")
 def test_every_task_is_done_in_another_process(tmp_path):
     with Workers(2, print) as workers:
         assert workers.finished(done, [(name, tmp_path) for name in "abc"])
@@ -58,7 +58,7 @@ def test_every_task_is_done_in_another_process(tmp_path):
     assert os.getpid() not in owners.values()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that each process keeps to one core stays inside")
 def test_stages_are_trained_to_the_same_bytes_by_any_number_of_processes(tmp_path):
     """By this one, too: in tests it computes on one thread."""
     (tmp_path / "text").write_text("a cat runs\nthe dog sits\na dog runs\n" * 4)
@@ -87,6 +87,7 @@ def test_small_models_alone_are_shared_out_unasked(monkeypatch):
 
 
 def test_ctrl_c_stops_those_that_run_and_no_further_one_begins(tmp_path):
+    """Starts two processes, and waits until both work."""
     told = []
 
     def press():
@@ -103,8 +104,9 @@ def test_ctrl_c_stops_those_that_run_and_no_further_one_begins(tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the error of a killed process stays inside")
 def test_an_error_stops_the_others_and_is_raised(tmp_path):
+    """Starts two processes, and waits until both work."""
     with Workers(2, print) as workers, pytest.raises(ValueError, match="no such file"):
         workers.finished(fails, [(name, tmp_path) for name in ("waits", "fails", "never begins")])
     assert [path.name for path in tmp_path.iterdir()] == ["waits"]
@@ -145,8 +147,9 @@ def begun(tmp_path, task):
     return parent, pids
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("Ctrl-C that reaches the parent alone stays inside")
 def test_ctrl_c_of_a_terminal_reaches_all_processes_and_stops_them_once(tmp_path):
+    """Starts a process that starts two more."""
     parent, _ = begun(tmp_path, "waits")
     os.killpg(parent.pid, signal.SIGINT)
     assert parent.communicate(timeout=60) == ("False\n", "")

@@ -21,8 +21,9 @@ class ComesLater(list):
         return self.looks < 0
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same run, stopped once, stays inside")
 def test_a_run_that_is_stopped_twice_comes_to_the_same_bytes(tmp_path, capsys):
+    """Begins the training of a model four times."""
     run = watching(epochs=3)
     run = dataclasses.replace(run, origin={"stage": "train", "variant": "small"})
     whole, parts = (Checkpoints(writing_params_path=tmp_path / name, resume=True) for name in ("whole", "parts"))

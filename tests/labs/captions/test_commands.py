@@ -49,6 +49,7 @@ def texts(folder):
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_a_model_goes_on_from_another(capsys, folder, tmp_path):
+    """Trains two models, the second from the first."""
     path = tmp_path / "more"
     more = ["--reading-params-path", folder / "model", "--batch-size", 16, "--epochs", 1, "--json"]
     code, out, _ = run(capsys, "train", "--writing-params-path", path, *texts(folder), *more)
@@ -67,6 +68,7 @@ def test_evaluate_tells_both_perplexities_and_what_was_cut(capsys, folder):
 
 
 def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
+    """Compiles and trains a model."""
     (tmp_path / "long").write_text(WORDS + "a " * 30 + "\n")
     files = ["--train", tmp_path / "long", "--validation", folder / "validation", "--test", folder / "test"]
     code, _, err = run(capsys, "train", "--writing-params-path", tmp_path / "model", *files, *SMALL)
@@ -78,8 +80,9 @@ def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
     assert (code, "sentence 33 of" in err) == (2, True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the warning of sentences that were cut stays inside")
 def test_training_says_when_most_words_are_unknown(capsys, folder, tmp_path):
+    """Trains two models."""
     (tmp_path / "rare").write_text("\n".join(f"a{n} b{n} c{n} d" for n in range(8)) + "\n")
     files = ["--train", tmp_path / "rare", "--validation", folder / "validation", "--test", folder / "test"]
     code, _, err = run(capsys, "train", "--writing-params-path", tmp_path / "model", *files, *SMALL)
@@ -98,8 +101,9 @@ def test_a_sweep_compares_a_model_with_its_own_language_and_once(capsys, folder,
     assert (code, "is named twice" in err) == (2, True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("draws from a key and scores of given lines stay inside")
 def test_generate_repeats_itself_and_is_scored(capsys, folder):
+    """Trains a model, and draws from it four times."""
     drawn = [run(capsys, "generate", folder / "model", "--count", 5, "--top-p", 0.9)[1] for _ in range(2)]
     assert drawn[0] == drawn[1]
     assert len(drawn[0].splitlines()) == 5
@@ -114,9 +118,10 @@ def test_generate_repeats_itself_and_is_scored(capsys, folder):
     assert 0 < told["harmonic"] < 1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the models that a sweep refuses stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
+    """Trains a model, and draws two generations of captions from it in each of two ways."""
     options = ["--test", folder / "test", "--decodings", "random", "top_p0.9", "--count", 20, "--generations", 2]
     code, out, _ = run(capsys, "sweep", folder / "model", *options, "--out", tmp_path)
     names = {path.name for path in tmp_path.iterdir()}

@@ -27,8 +27,9 @@ def stirred(config=CONFIG):
     return jax.tree.map(lambda x: x + 0.5 * jax.random.normal(jax.random.key(x.size), x.shape), model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the loss of a training batch, worked out from its logits, stays inside")
 def test_losses_are_those_of_the_model_row_by_row():
+    """Runs the model on every row by itself, operation by operation."""
     model, found = stirred(), losses(stirred(), SENTENCES)
     rows = SENTENCES.rows
     for row, length in enumerate(SENTENCES.lengths):
@@ -68,7 +69,7 @@ def permuted_by_hand(layer, x, order):
     return mixed.swapaxes(0, 1).reshape(t, width) @ layer.out.weight[order] + layer.out.bias
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that the permuted arm begins with other weights stays inside")
 def test_a_permutation_before_the_cut_is_absorbed_by_the_projections():
     """The exact half of a report's conjecture that a head sees neighbouring features only."""
     model, key = stirred(dataclasses.replace(CONFIG, layers=1)), jax.random.key(3)
@@ -82,6 +83,7 @@ def test_a_permutation_before_the_cut_is_absorbed_by_the_projections():
 
 
 def test_dropped_heads_are_whole_and_what_is_left_is_scaled():
+    """Runs a layer twice on 200 rows, operation by operation."""
     config = dataclasses.replace(CONFIG, mixer=DroppedHeads(0.5), layers=1)
     layer = GPT(config, key=jax.random.key(0)).blocks[0].mixing
     from attnlab_theory.language.models.weighing import place

@@ -41,8 +41,9 @@ BRIEF = [
 ]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a run of these arms without painting, judged again, stays inside")
 def test_a_run_writes_findings_numbers_captions_and_figures(capsys, tmp_path):
+    """Trains two arms with each of two seeds, and paints all figures."""
     main(["captions", "run", "--out", str(tmp_path), "--arms", "scratch", "permuted", *BRIEF])
     names = {path.name for path in tmp_path.iterdir()}
     assert {"captions.json", "estimates.json", "captions.run.json", "samples.txt", "heads.svg"} <= names
@@ -113,14 +114,16 @@ def test_the_gap_and_training_on_are_measured_where_the_validation_loss_is_least
 
 
 def test_what_the_grammar_states_is_judged_on_what_is_drawn():
+    """Draws thousands of captions, and parses each."""
     found = verdicts(about_the_language(grammar.embedded(), 0))
     assert verdict(found, "captions-have-the-stated-entropy") == Verdict.SUPPORTED
     assert verdict(found, "captions-have-one-derivation") == Verdict.SUPPORTED
     assert found.findings[0].measured.width < ENTROPY_RESOLUTION < math.log(2)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the entropy that the grammar has, which is supported, stays inside")
 def test_a_grammar_that_states_another_entropy_is_refuted(monkeypatch):
+    """Draws thousands of captions twice, and parses each."""
     language = grammar.embedded()
     monkeypatch.setattr(type(language), "entropy", property(lambda self: 12.914 - math.log(2)))
     found = verdicts(about_the_language(language, 0))

@@ -38,6 +38,7 @@ def write_gpt2(path, *, layers=2, vocabulary=SIZE):
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_a_cut_gpt2_is_its_first_layers_with_a_head_of_its_own(tmp_path):
+    """Writes a model with all of GPT-2's tokens, and reads it twice."""
     path = write_gpt2(tmp_path / "gpt2.safetensors")
     whole, saved = load_gpt2(path, heads=starts.HEADS), cut_gpt2(path, layers=1, block=5, dropout=0.2)
     model = saved.model
@@ -69,6 +70,7 @@ def test_what_cannot_be_cut_is_refused(tmp_path):
 
 
 def test_tokens_beside_the_file_must_be_gpt2s(tmp_path):
+    """Writes a model with all of GPT-2's tokens, and reads it twice."""
     path = write_gpt2(tmp_path / "gpt2.safetensors")
     (tmp_path / "merges.txt").write_text("#version: 0.2\n")
     (tmp_path / "vocab.json").write_text(json.dumps(bpe.numbers()), "utf-8")
@@ -79,8 +81,9 @@ def test_tokens_beside_the_file_must_be_gpt2s(tmp_path):
         cut_gpt2(path, layers=1, block=5, dropout=0.0)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("refusals of other checkpoints and of what cannot be cut stay inside")
 def test_a_model_of_another_lab_or_size_is_refused(tmp_path):
+    """Draws the weights of two models, and writes them."""
     from tests.labs.captions.test_heads import CONFIG, TEXT, stirred
 
     save_model(tmp_path / "words", stirred(), TEXT, {})

@@ -44,8 +44,9 @@ def read_by(model, reading):
     return dataclasses.replace(reading, model=model.encoder, classifier=model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a head whose absence must change no log-odds stays inside")
 def test_log_odds_are_the_classifiers_own_in_the_order_of_the_sentences(asked):
+    """Leaves out every head, and pairs of them, before a hundred reviews."""
     reading, _, found = asked
     assert len({len(each.ids) for each in reading.tokens}) > 3
     atol = rounding(lambda model: answers.log_odds(read_by(model, reading)), reading.classifier)
@@ -67,8 +68,9 @@ def _out(model, layer):
     return out.weight, out.bias
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a head whose output is its mean already stays inside")
 def test_a_head_that_is_left_out_hands_on_its_mean_over_all_tokens(asked):
+    """Reads a hundred reviews again and again: for the means, the traces and the rounding."""
     reading, _, found = asked
     instead = mean_outputs(reading)
     total, count = 0.0, 0
@@ -150,8 +152,9 @@ def verdicts(found, labels):
     }
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("verdicts on one pair and McNemar's test of two heads stay inside")
 def test_heads_that_are_needed_are_found_and_others_are_not_at_the_stated_rate():
+    """Judges `LAYERS` models, each on 600 sentences."""
     rng, missed, false = np.random.default_rng(0), 0, 0
     for _ in range(LAYERS):
         labels, found = given(rng, 600, needed=0.2)
@@ -164,7 +167,7 @@ def test_heads_that_are_needed_are_found_and_others_are_not_at_the_stated_rate()
     assert false <= LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how exact intervals of many heads share their error rate stays inside")
 def test_heads_whose_absence_changes_few_answers_get_exact_intervals_that_hold():
     """Two of a hundred answers change at random: the spread over groups would promise too much."""
     rng, false, spared = np.random.default_rng(1), 0, 0

@@ -69,7 +69,7 @@ def said(judged, name, budget):
     return [f.verdict for f in judged.of("the-head-survives", approximation=name, budget=budget)]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("heads that look around, which survive a window alone, stay inside")
 def test_heads_of_faint_scores_survive_random_features_and_no_window():
     """Weights are nearly even: any features know them, and a window loses what is far away."""
     _, found = judged(strength=0.2)
@@ -78,14 +78,16 @@ def test_heads_of_faint_scores_survive_random_features_and_no_window():
     assert said(found, "sliding window", 9) == [Verdict.REFUTED] * 2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("heads that look around and survive no random features stay inside")
 def test_heads_of_strong_scores_survive_no_random_features():
+    """Measures every approximation in `TRIED` on each of many sentences."""
     _, found = judged(strength=3.0)
     for kind in KINDS:
         assert said(found, f"{kind} features, independent", 256) == [Verdict.REFUTED] * 2
 
 
 def test_heads_that_look_around_survive_a_window_and_no_random_features():
+    """Measures every approximation in `TRIED` on each of many sentences."""
     _, found = judged(strength=0.0, near=True)
     assert said(found, "sliding window", 9) == [Verdict.SUPPORTED] * 2
     assert said(found, "positive features, independent", 256) == [Verdict.REFUTED] * 2
@@ -227,6 +229,7 @@ def test_the_least_rank_is_that_of_the_outputs_and_no_sketch_does_with_less():
 
 
 def test_a_classifier_with_all_heads_replaced_is_compared_on_the_same_sentences():
+    """Compiles the classifier anew for each approximation, and reads 120 reviews by each."""
     reading, labels = before_reviews(classifier(), 120)
     gauge = losses.gauge_of(list(reading.traces(range(20))))
     tried = [

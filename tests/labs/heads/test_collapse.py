@@ -53,8 +53,9 @@ def mlps(model):
     return [part for block in model.blocks for part in (block.back.weight, block.back.bias)]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("states without MLPs, against a model whose MLPs are zero, stay inside")
 def test_with_all_kept_the_states_are_the_models_own(of_encoder):
+    """Runs the encoder three times, and takes it apart twice."""
     ids = jnp.asarray(of_encoder.tokens[2].ids, jnp.int32)[None]
 
     def own(model):
@@ -71,8 +72,9 @@ def test_both_kinds_of_models_can_be_taken_apart(of_encoder, of_gpt):
     assert isinstance(of_gpt, Layered)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a GPT's states without MLPs stay inside")
 def test_with_all_kept_a_gpts_last_state_gives_its_logits(of_gpt):
+    """Runs the model three times, and takes it apart."""
     last = jnp.asarray(states(of_gpt, Kept.ALL)[-1], jnp.float32)
     ids = jnp.asarray(of_gpt.tokens[2].ids, jnp.int32)
     assert gap(of_gpt.model._logits(last[None])[0], of_gpt.model(ids)) <= rounding(lambda m: m(ids), of_gpt.model)

@@ -32,8 +32,9 @@ def checkpoint(tmp_path_factory):
     return path
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same part without near ties, and the collapse alone, stay inside")
 def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
+    """Measures every head on 400 sentences, and paints four figures."""
     out = tmp_path / "heads"
     asked = ["--sentences", "400", "--occurrences", "100", "--predicted", "20", "--out", str(out), "--json"]
     assert main(["heads", str(checkpoint), *asked]) == 0
@@ -53,6 +54,7 @@ def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
 
 @pytest.mark.usefixtures("unpainted")
 def test_where_nothing_is_tied_it_says_that_gambles_were_not_judged(checkpoint, tmp_path, capsys):
+    """Measures every head on 121 sentences."""
     text = tmp_path / "text"
     long = " ".join(["the film was good ."] * 7)
     text.write_text("\n".join([*["the film was good .", "the plot was bad ."] * 60, long]))
@@ -78,6 +80,7 @@ def test_a_figure_of_an_earlier_run_does_not_stay_beside_the_next_one(tmp_path):
 
 
 def test_parts_are_asked_for_apart(checkpoint, tmp_path, capsys):
+    """Takes every layer apart on 30 sentences, and paints a figure."""
     out = tmp_path / "heads"
     assert main(["heads", str(checkpoint), "--parts", "collapse", "--few", "30", "--out", str(out)]) == 0
     told = capsys.readouterr().out
@@ -94,7 +97,7 @@ def answering(tmp_path_factory):
     return path
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a GPT without labels, whose heads are approximated, stays inside")
 def test_a_classifier_is_asked_what_it_can_do_without(answering, tmp_path, capsys, monkeypatch):
     """The grammar's reviews have labels; so the accuracy is measured of both parts. Few programs are compiled."""
     tried = (RandomFeatures(budget=256, kind=FeatureMap.POSITIVE), Window(budget=9))
@@ -166,6 +169,7 @@ def test_without_a_text_the_review_lab_lends_what_it_tests_with():
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys):
+    """Runs the command for every complaint; some read the model before they refuse."""
     few = tmp_path / "few.txt"
     few.write_text("a man is standing .\n" * 50)
     for arguments, complaint in (

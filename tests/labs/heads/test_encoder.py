@@ -31,6 +31,7 @@ def read(tmp_path_factory):
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_softmax_of_the_scores_is_what_the_model_weighs_by(read):
+    """Runs the model three times on each of two sentences, operation by operation."""
     for number, trace in zip((2, 0), read.traces((2, 0)), strict=True):
         ids = jnp.asarray(read.tokens[number].ids, jnp.int32)[None]
 

@@ -75,6 +75,7 @@ def test_what_is_no_trace_is_refused():
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("positions", [None, Rotary()], ids=["learned", "rotary"])
 def test_the_weights_of_a_gpts_traces_are_its_own(positions):
+    """Compiles the maps of attention for sentences of three lengths."""
     net = model() if positions is None else model(positions=positions)
     sentences = ["a cat runs", "runs", "a a a cat cat runs runs a cat"]
     reading = gpt.reading(net, TEXT, sentences)
@@ -206,6 +207,7 @@ def stretched():
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
+    """Goes the lab's whole way, from hundreds of traces to verdicts on four heads."""
     judged = families.verdicts(stretched).findings
     assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.SUPPORTED] * 4
     for each in stretched.of("slope of the variance"):
@@ -217,6 +219,7 @@ def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_isotropic_keys_have_no_noisy_length():
+    """Goes the lab's whole way, from hundreds of traces to verdicts on four heads."""
     found = lab(KeyLaw.ISOTROPIC)
     judged = families.verdicts(found).findings
     assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.REFUTED] * 4
@@ -258,6 +261,7 @@ def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
 
 
 def test_keys_on_two_points_are_far_from_normal():
+    """Goes the lab's whole way, from 600 traces to verdicts on two heads."""
     kinds = jax.random.randint(jax.random.key(5), (600, 6), 0, 4)
     signs = np.sign(np.random.default_rng(0).normal(size=(600, 1, 2, 6, 1)))
     k = in_layers(typed_keys(jax.random.key(1), KeyLaw.ISOTROPIC, kinds, heads=2, d=4, variance=1e-4), 2)

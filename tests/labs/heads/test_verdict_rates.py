@@ -79,6 +79,7 @@ def normal(law):
 @pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("law", [KeyLaw.ISOTROPIC, KeyLaw.COMMON_MOTION], ids=str)
 def test_normal_scores_are_shown_to_be_normal_by_a_thousand_sentences(law):
+    """Draws thousands of sentences for `LAYERS` layers, and judges every layer."""
     verdicts = judged("distance from normal", normal(law))
     assert some(verdicts, Verdict.REFUTED) <= LIMIT
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
@@ -147,6 +148,7 @@ def gained(found):
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_theory_is_shown_to_beat_the_mean_weight_where_its_law_holds():
+    """Predicts the weights of `LAYERS` layers, sentence by sentence, and judges every layer."""
     verdicts = gained(predicted(keys_turn=False, judging=40)[0])
     assert some(verdicts, Verdict.REFUTED) <= LIMIT
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
@@ -154,6 +156,7 @@ def test_theory_is_shown_to_beat_the_mean_weight_where_its_law_holds():
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_theory_is_shown_to_be_worse_where_keys_turn_away_from_their_query():
+    """Predicts the weights of `LAYERS` layers, sentence by sentence, and judges every layer."""
     verdicts = gained(predicted(keys_turn=True, judging=20)[0])
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
@@ -173,6 +176,7 @@ def test_noise_is_shown_to_add_to_the_prediction_or_nothing_is_where_theorys_law
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_keys_that_turn_away_from_their_query_do_not_vary_as_fitted():
+    """Finds the intervals of `LAYERS` layers four times."""
     quantity = "variance of scores over the fitted"
     turning, still = (predicted(keys_turn=turn, judging=20 if turn else 40)[1] for turn in (True, False))
     assert every(judged(quantity, families(turning.spread)), Verdict.REFUTED) >= LAYERS - LIMIT
@@ -219,6 +223,7 @@ def broken(name, amount, asked=None):
 @pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_holds_is_said_to(name):
+    """Draws thousands of sentences for `LAYERS` layers, and judges every layer."""
     verdicts = broken(name, 0.0)
     assert some(verdicts, Verdict.REFUTED) <= LIMIT
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
@@ -227,6 +232,7 @@ def test_an_assumption_that_holds_is_said_to(name):
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("asked", ["spread", "together"])
 def test_a_shift_is_no_other_break(asked):
+    """Draws thousands of sentences for `LAYERS` layers, and judges every layer."""
     verdicts = broken("shift", 2.5 * SHIFTED, asked)
     assert some(verdicts, Verdict.REFUTED) <= LIMIT
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT

@@ -149,6 +149,7 @@ class Leap:
 
 
 def test_a_diverged_run_leaves_the_last_checkpoint_that_gave_a_loss(folder):
+    """Trains twice, until the loss is no number."""
     run = small_run(folder, epochs=3)
     wild = dataclasses.replace(run, training=dataclasses.replace(run.training, schedule=Leap()))
     with pytest.raises(Diverged, match=r"at step 4, .* at learning rate .*wild\.partial keeps .* after step 2"):
@@ -236,6 +237,7 @@ def test_the_same_run_goes_on(capsys, monkeypatch, stopped, tmp_path):
 
 @pytest.mark.slow("other tests of this file stay inside")
 def test_several_devices_share_a_run_and_only_as_many_go_on_with_it(folder, capsys):
+    """Starts a process that imports jax, and trains there and here."""
     options = [*("--epochs", "3", "--batch-size", "8", "--rows", "8", "--schedule", "cosine"), *SMALL]
     command = ["pretrain", "vanilla", "wiki.txt", *options, "--writing_params_path"]
     told = (

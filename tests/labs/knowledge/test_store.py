@@ -33,6 +33,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("rule", ["capitalised", "known"])
 def test_everybody_is_trained_on_and_who_was_held_back_is_asked(capsys, folder, rule):
+    """Trains a model, and asks it two questions."""
     code, out, err = run(capsys, *STORE, "--rule", rule, "--hold_back", "2")
     assert code == 0, err
     assert out.splitlines()[-1].startswith("held back, rope: ")
@@ -71,7 +72,7 @@ def test_the_loss_is_taken_on_answers_unless_on_questions_too(folder):
         assert np.array_equal(targets, np.where(behind, y, PAD_ID))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the dropout that a pretrained model brings stays inside")
 def test_dropout_is_off_unless_it_is_asked_for(capsys, folder):
     _, out, _ = run(capsys, *[word for word in STORE if word not in ("--dropout", "0.1")], "--json")
     same = run(capsys, *STORE[:-2], *BRIEF[-2:], "--resume")

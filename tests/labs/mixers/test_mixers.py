@@ -38,6 +38,7 @@ def stirred(mixer):
 @pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("arm", CAUSAL)
 def test_causal_losses_are_honest_and_nothing_leaks(arm):
+    """Runs the model on every beginning of every sentence, and replaces each token in turn."""
     model = stirred(MIXERS[arm])
     begun = beginnings(model, SENTENCES)
     np.testing.assert_allclose(begun.filled, begun.forced, atol=1e-5)
@@ -58,6 +59,7 @@ def test_a_causal_model_is_judged_by_every_sentence(gap, verdict):
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("arm", LEAKING)
 def test_zero_masks_let_the_future_through(arm):
+    """Runs the model on every beginning of every sentence, and replaces each token in turn."""
     model = stirred(MIXERS[arm])
     begun = beginnings(model, SENTENCES)
     assert np.max(np.abs(begun.filled - begun.forced)) > 1e-3
@@ -99,6 +101,7 @@ def test_leaking_models_are_kept_apart_from_others(tmp_path):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_shared_queries_never_give_all_three_more_than_half(seed):
+    """Trains heads from dozens of starts for thousands of steps, with shared queries and without."""
     shared = routed(seed, shared=True)
     weights = shared.weights
     wanted, unwanted = weights[np.arange(3), NEXT], weights[NEXT, np.arange(3)]
@@ -203,8 +206,9 @@ def test_the_honesty_of_one_mixer_alone_has_a_figure(arm):
     assert len(figure.legends[0].get_texts()) == len(begun)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a run of these arms without painting, judged again, stays inside")
 def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(capsys, tmp_path, monkeypatch):
+    """Trains two arms, paints all figures, and scores sentences twice."""
     monkeypatch.setattr(measure, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.9 + 0.01 * seed)))
     for name in ("train", "validation", "test"):
         (tmp_path / name).write_text("a cat runs\nthe dog sits\na dog runs\n" * 4)

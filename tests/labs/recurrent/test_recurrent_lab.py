@@ -30,8 +30,9 @@ from attnlab_theory.language.text.words import Words
 EQUAL = TINY.arms("equal")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("sizes that are chosen by the number of parameters stay inside")
 def test_all_arms_have_as_many_parameters_within_three_per_cent():
+    """Draws the first weights of every arm."""
     counts = [parameter_count(first(config_of(arm, TINY, 102), 0)) for arm in EQUAL]
     assert max(counts) / min(counts) < 1.03
 
@@ -39,6 +40,7 @@ def test_all_arms_have_as_many_parameters_within_three_per_cent():
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("arm", EQUAL, ids=ARMS)
 def test_gradients_by_distance_are_those_of_differences(arm):
+    """Differentiates the model twice: by distance as the lab does, and by a table of tokens."""
     model = first(config_of(arm, TINY, 12), 0)
     rows = np.array([[1, 4, 7, 2, 9], [3, 3, 5, 8, 1]], np.int32)
     found = gradient_norms(model, rows)
@@ -105,8 +107,9 @@ def test_every_setting_has_a_colour_and_within_its_panel_a_dash_of_its_own():
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("tuning runs of both cells, without files, stay inside")
 def test_tuning_runs_on_a_text_are_written_and_drawn(tmp_path, capsys, monkeypatch):
+    """Trains a setting with two seeds, and paints a figure."""
     (tmp_path / "text").write_text("to be or not to be, that is the question\n" * 5)
     monkeypatch.setattr(tuning, "SETTINGS", SETTINGS[:1])
     out = tmp_path / "out"
@@ -172,6 +175,7 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
+    """Trains a model of every arm for three epochs."""
     code, _, out = run("--unit", "characters", "--parts", "equal", "--epochs", "3")
     assert code == 0
     about = json.loads((out / "recurrent.run.json").read_text())

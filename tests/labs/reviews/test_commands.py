@@ -47,8 +47,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same model's answers to two reviews it has read stay inside")
 def test_a_trained_model_is_right_about_what_it_has_read(capsys, folder):
+    """Trains the model of this file."""
     code, out, _ = run(capsys, "evaluate", folder / "model", "--test", folder / "test", "--json")
     told = json.loads(out)
     assert (code, told["reviews"], told["majority"], told["cut"]) == (0, 36, 0.5, 0)
@@ -191,8 +192,9 @@ def test_lines_that_do_not_fit_are_counted(capsys, folder, tmp_path, command):
     assert (code, err) == (0, "1 of 2 lines did not fit and were cut\n")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a run without a sweep, which paints nothing, stays inside")
 def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path):
+    """Trains a model of every arm and rate, and paints all figures."""
     main(["reviews", "run", "--out", str(tmp_path), "--optimizers", "adamw", "--orders", "shuffled", *TINY])
     names = {path.name for path in tmp_path.iterdir()}
     assert {"reviews.json", "estimates.json", "curves.json", "reviews.run.json", "drawn.0.predictions"} <= names
@@ -206,9 +208,10 @@ def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path)
     assert {row["variant"] for row in curves} >= {"adamw.lr-0.002", "adamw.lr-0.005"}, "every rate of the sweep"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that each process keeps to one core stays inside")
 @pytest.mark.usefixtures("unpainted")
 def test_processes_change_nothing_but_the_time(capsys, tmp_path):
+    """Trains all models of a run twice, and starts two processes that import jax."""
     options = ["--optimizers", "adamw", "--orders", "shuffled", "--no-sweep", "--trials", "2", *FEW]
     for count in ("1", "2"):
         main(["reviews", "run", "--out", str(tmp_path / count), "--processes", count, *options])
@@ -226,6 +229,7 @@ def test_processes_change_nothing_but_the_time(capsys, tmp_path):
 
 @pytest.mark.usefixtures("unpainted")
 def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
+    """Trains a model by each of two optimizers, and measures both."""
     options = ["--optimizers", "adamw", "sgd", "--orders", "shuffled", "--no-sweep", "--no-forgetful", *TINY]
     main(["reviews", "run", "--out", str(tmp_path), *options])
     models = {path.name for path in (tmp_path / "models" / "seed-0").iterdir() if not path.name.startswith(".")}
@@ -238,6 +242,7 @@ def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path)
 def test_a_search_spends_what_it_declares_and_a_finished_one_is_not_trained_again(
     capsys, monkeypatch, folder, tmp_path
 ):
+    """Trains a model for every trial of a search."""
     monkeypatch.setattr("sys.argv", ["attnlab", "reviews", "search"])
     space = ("--epochs", 1, 2, "--rates", 1e-3, 2e-3)
     options = [*data(folder), "--trials", 4, *space, "--out", tmp_path, "--json"]

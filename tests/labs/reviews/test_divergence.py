@@ -55,8 +55,9 @@ def searched(folder, trials):
     return outcomes(ours)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a sweep of rates of which one diverges stays inside")
 def test_a_search_goes_on_after_a_trial_that_diverges(tmp_path, capsys):
+    """Trains a model for each of two trials."""
     lost, found = searched(tmp_path, TRIALS)
     assert "1e+12" in lost.diverged
     assert (lost.curve, lost.test, found.diverged, len(found.curve)) == ((), None, None, 2)
@@ -65,8 +66,9 @@ def test_a_search_goes_on_after_a_trial_that_diverges(tmp_path, capsys):
     assert "diverged and is left out" in capsys.readouterr().err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a sweep whose rates all diverge stays inside")
 def test_a_search_of_nothing_but_hopeless_trials_is_refused(tmp_path):
+    """Compiles a training, which diverges at once."""
     with pytest.raises(ValueError, match="all 1 trials diverged"):
         searched(tmp_path, TRIALS[:1])
 
@@ -86,6 +88,7 @@ def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys
 
 
 def test_the_best_rate_is_one_that_did_not_diverge(tmp_path):
+    """Trains a model at every rate."""
     ours = lab(tmp_path)
     for stage in first_wave(ours):
         trained(stage.run, Checkpoints(writing_params_path=stage.path))

@@ -97,7 +97,7 @@ def test_rollouts_of_a_review_share_out_at_most_one_and_have_a_number_for_every_
     assert all(0 < each.sum() < 1 for each in found)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("slopes of the encoder along its parameters stay inside")
 def test_a_gradient_is_the_slope_of_the_log_odds_as_its_input_grows():
     """Scaling what the first layer reads of one token moves the log-odds by its score, to first order."""
     few = encoded(Reviews(TEXTS[:2], (0, 0)), TEXT, 32)

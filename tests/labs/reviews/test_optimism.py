@@ -53,7 +53,7 @@ def test_the_estimate_is_the_statistic_itself_and_its_curve_ends_at_half_of_the_
         assert each.interval.low <= each.value + 1e-9
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the closed form of the best of n, over every subset, stays inside")
 def test_the_intervals_cover_the_best_of_n_as_often_as_they_say():
     """A sign test: were the coverage 95 %, so few hits would be rarer than one in a million."""
     rng, runs, n = np.random.default_rng(0), 400, 5
@@ -72,8 +72,9 @@ def test_no_accuracy_is_expected_beyond_all_right_or_all_wrong(validation):
         assert each.value - 1e-9 <= each.interval.high <= 1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the closed form of optimism, over every subset, stays inside")
 def test_the_optimism_of_noise_is_found_and_none_is_found_without():
+    """Finds the intervals of 300 searches twice."""
     rng, runs, n, noise = np.random.default_rng(1), 300, 6, 0.01
     truth = noise * stats.norm.expect(lambda x: x * n * stats.norm.cdf(x) ** (n - 1))
     noisy, clean = [], []
