@@ -53,6 +53,7 @@ def outputs(approximation, q, k, v, seen=None, a=-0.1):
 @pytest.mark.parametrize("kind", FeatureMap)
 @pytest.mark.parametrize("causal", [False, True])
 def test_random_features_are_those_of_linear_attention(head, kind, causal):
+    """Compiles the head, and linear attention beside it."""
     q, k, v = head
     seen = jnp.tril(jnp.ones((T, T), bool)) if causal else None
     found = outputs(RandomFeatures(budget=32, kind=kind), q, k, v, seen)
@@ -103,6 +104,7 @@ def test_bigbird_spends_its_budget_on_keys_that_are_there():
 
 
 def test_linformer_pools_neighbours(head):
+    """Compiles the head for each of three budgets."""
     q, k, v = head
     e = jnp.asarray(np.kron(np.eye(4), np.full((1, 3), 1 / 3)), jnp.float32)
     np.testing.assert_allclose(
@@ -118,6 +120,7 @@ def test_linformer_pools_neighbours(head):
 @pytest.mark.slow("four of 18 members stay inside", but=4)
 @pytest.mark.parametrize("approximation", [each for each in ALL if not isinstance(each, BigBird)], ids=repr)
 def test_what_stands_in_the_padding_changes_nothing(head, approximation):
+    """Compiles the head for two lengths."""
     q, k, v = head
     seen = jnp.broadcast_to(jnp.arange(T) < 8, (T, T))
     long = outputs(approximation, q.at[8:].set(0.3), k.at[8:].set(0.2), v.at[8:].set(99.0), seen)
@@ -145,6 +148,7 @@ def test_a_gauge_changes_no_exact_weight_and_no_mask(head):
 
 
 def test_an_encoder_whose_heads_see_all_keys_is_the_encoder():
+    """Compiles the encoder for each of three approximations."""
     config = EncoderConfig(vocabulary=9, block=16, layers=2, heads=2, width=8)
     model = Encoder(config, key=jax.random.key(0))
     model = jax.tree.map(lambda x: x + 0.3 * jax.random.normal(jax.random.key(x.size), x.shape), model)

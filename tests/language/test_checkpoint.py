@@ -49,8 +49,9 @@ def test_a_model_comes_back_bit_for_bit_with_what_was_said_of_it(saved):
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("closed runs that go on from their checkpoints stay inside")
 def test_a_run_goes_on_from_its_file_bit_for_bit(tmp_path):
+    """Trains a model, and goes on from a file of it."""
     path = tmp_path / "run"
     for state, metrics in train(started(MODEL, TRAINING), epochs, TRAINING):
         if metrics.step == 3:

@@ -85,6 +85,7 @@ def by_hand(model, hidden):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @ALL
 def test_logits_are_those_of_the_pooled_tokens(pooling):
+    """Runs the encoder operation by operation, and compiles the classifier."""
     model = MODELS[pooling]
     hidden = model.encoder.hidden(jnp.asarray(BATCH.tokens), jnp.asarray(BATCH.mask))
     found = by_hand(model, np.float64(hidden))
@@ -94,6 +95,7 @@ def test_logits_are_those_of_the_pooled_tokens(pooling):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @ALL
 def test_rows_that_only_fill_up_change_neither_loss_nor_gradient(pooling):
+    """Compiles loss and gradient for batches of two shapes."""
     model, filled = MODELS[pooling], BATCH.filled(7)
     assert filled.tokens.shape == (7, 5)
     assert (filled.targets, filled.documents, filled.weight) == (4, 4, 4.0)
@@ -166,7 +168,7 @@ def test_a_checkpoint_of_other_layers_names_the_first_array_that_does_not_fit(tm
         load_model(path)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a language model whose loss falls in the same loop stays inside")
 def test_it_is_trained_by_the_loop_that_trains_all():
     """Whether the first token is above 5, which one layer learns."""
 
@@ -200,6 +202,7 @@ def test_a_head_is_put_on_a_trained_encoder():
 @pytest.mark.slow("one of three members stays inside", but=1)
 @ALL
 def test_half_precision_gives_a_loss_in_float32_and_gradients_of_its_own(pooling):
+    """Compiles loss and gradient in bfloat16."""
     narrow = jax.tree.map(lambda x: x.astype(jnp.bfloat16), MODELS[pooling])
     assert loss(narrow, BATCH).dtype == jnp.float32
     assert bool(jnp.isfinite(loss(narrow, BATCH)))

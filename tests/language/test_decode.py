@@ -42,6 +42,7 @@ def test_a_temperature_raises_probabilities_to_its_inverse(logits, temperature):
 
 @given(LOGITS, st.integers(1, TOKENS + 2))
 def test_top_k_keeps_the_k_likeliest(logits, k):
+    """Compiles the program that cuts, and asks it about many laws."""
     wanted = tempered(logits)
     kept = falling(wanted)[:k]
     found = law_of(logits, top_k=k)
@@ -86,6 +87,7 @@ def test_at_a_temperature_near_zero_the_likeliest_share_everything(logits):
 
 @given(LOGITS)
 def test_cuts_that_cut_nothing_leave_the_model_alone(logits):
+    """Compiles a program for every kind of cut."""
     np.testing.assert_array_equal(law_of(logits, top_p=1.0, min_p=0.0), law_of(logits))
     np.testing.assert_allclose(law_of(logits, top_k=TOKENS), law_of(logits), rtol=32 * EPS)
 
@@ -100,6 +102,7 @@ def test_cuts_follow_one_another_and_look_at_what_is_left():
 @pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.7}, {"top_p": 0.9}, {"temperature": 0.7, "top_k": 3}])
 def test_drawn_tokens_have_the_frequencies_of_the_law(options):
+    """Draws 20,000 tokens."""
     logits = jnp.asarray([1.0, 0.2, -0.3, 0.9, -1.5], jnp.float32)
     law = log_law(logits, Sampling(**options))
     chances = jax.random.uniform(key_for(0, "decode"), (20_000,))
@@ -161,6 +164,7 @@ def test_where_nothing_holds_the_first_place_is_the_last():
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_k": 40}, {"top_k": 400, "top_p": 0.9}])
 def test_an_accelerator_cuts_all_rows_at_once_and_draws_the_same_tokens(monkeypatch, options):
+    """Compiles the cuts twice: row by row, and for all rows at once."""
     chances = jnp.linspace(0, 0.99, 5)
     logits = jnp.asarray(MANY, jnp.float32)
     by_processor = np.asarray(drawn(chances, logits, Sampling(**options)))
@@ -195,6 +199,7 @@ def test_cuts_in_double_precision_are_those_in_single(options):
 
 
 def test_nan_draws_no_token():
+    """Compiles a program for every kind of cut."""
     logits = jnp.asarray(MANY, jnp.float32).at[1, 5].set(jnp.nan)
     for options in ({}, {"top_p": 0.5}, {"top_k": 2}, {"top_p": 0.999}):
         found = np.asarray(drawn(jnp.full(5, 0.5), logits, Sampling(**options)))

@@ -60,8 +60,9 @@ def embedded(path):
     return np.asarray(load_model(path).model.tokens)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a loss that falls to the last epoch stays inside")
 def test_the_model_is_that_of_the_best_epoch(tmp_path):
+    """Trains two models."""
     metrics = finish(run_of(Script(3.0, 2.0, 2.5)), tmp_path / "stopped", resume=False)
     assert metrics[-1].step == 6
     finish(run_of(None, epochs=2), tmp_path / "two_epochs", resume=False)
@@ -70,8 +71,9 @@ def test_the_model_is_that_of_the_best_epoch(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stopped", "two_epochs"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("runs that end with a worse loss than before stay inside")
 def test_an_equal_loss_is_not_better(tmp_path):
+    """Trains a model for two epochs."""
     assert finish(run_of(Script(3.0, 3.0)), tmp_path / "equal", resume=False)[-1].step == 4
 
 

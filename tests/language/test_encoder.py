@@ -37,9 +37,10 @@ def laid(tokens, mask):
     return jnp.asarray(tokens, jnp.int32), jnp.asarray(mask)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("padding of the same tokens at other places stays inside")
 @given(LAYOUTS, ROWS, LENGTHS, ANYTHING, ANYTHING)
 def test_what_stands_in_the_padding_changes_no_bit(layout, rows, mask, tokens, types):
+    """Compiles both layouts, and asks them about many rows."""
     kinds = rows % 3
     plain = hidden(MODELS[layout], *laid(rows, mask), jnp.asarray(kinds, jnp.int32))
     other = np.where(mask, rows, tokens), np.where(mask, kinds, types)
@@ -47,9 +48,10 @@ def test_what_stands_in_the_padding_changes_no_bit(layout, rows, mask, tokens, t
     assert np.array_equal(plain[mask], found[mask])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a wider row with padding between its tokens stays inside")
 @given(LAYOUTS, ROWS, LENGTHS)
 def test_more_padding_behind_the_tokens_changes_nothing(layout, rows, mask):
+    """Compiles both layouts for two widths."""
     model, behind = MODELS[layout], ((0, 0), (0, WIDER - T))
     short = hidden(model, *laid(rows, mask))
     long = hidden(model, *laid(np.pad(rows, behind), np.pad(mask, behind)))
@@ -88,6 +90,7 @@ def test_every_token_sees_all_others_and_knows_where_it_stands(layout):
 
 @pytest.mark.parametrize("layout", Layout)
 def test_rows_of_nothing_but_padding_are_finite_and_so_is_their_gradient(layout):
+    """Compiles the gradient of an encoder."""
     tokens, mask = laid(np.ones((2, T)), np.array([[True] * T, [False] * T]))
 
     @compiled
@@ -147,6 +150,7 @@ def test_gradients_are_slopes(layout):
 
 @pytest.mark.parametrize("rate", ["dropout", "attention_dropout"])
 def test_every_rate_drops_something_and_only_with_a_key(rate):
+    """Compiles the encoder with dropout and without."""
     rates = {"dropout": 0.0, "attention_dropout": 0.0} | {rate: 0.5}
     model = stirred(EncoderConfig(**SIZES, **rates), Encoder)
     tokens, mask = laid(np.ones((2, T)), np.ones((2, T), bool))
@@ -158,8 +162,9 @@ def test_every_rate_drops_something_and_only_with_a_key(rate):
     assert gap(still, hidden(model, tokens, mask)) <= rounding(lambda m: hidden(m, tokens, mask), model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the law of a GPT's first weights stays inside")
 def test_first_weights_are_berts():
+    """Draws every array of weights by a program of its own."""
     model = Encoder(EncoderConfig(vocabulary=500, layers=1, width=64, heads=4), key=jax.random.key(0))
     for path, x in jax.tree.leaves_with_path(model):
         *_, owner, name = jax.tree_util.keystr(path).split(".")

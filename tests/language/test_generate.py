@@ -53,6 +53,7 @@ def assert_is_homework(found, model, steps, prompts=PROMPTS, lengths=LENGTHS):
     ("mixer", "positions"), [*PAIRS, (DenseSynthesizer(), Alibi()), (FEATURES, Rotary())], ids=name_of
 )
 def test_tokens_are_those_of_the_homeworks_loop(mixer, positions):
+    """Compiles the loop of a mixer, and runs the homework's beside it."""
     model = lively(config(mixer, positions))
     assert_is_homework(greedy(model, PROMPTS, LENGTHS, steps=STEPS), model, STEPS)
 
@@ -77,8 +78,9 @@ def test_prompts_longer_than_the_block_lose_their_beginning():
     assert_is_homework(found, SOFTMAX, 2, long, [10])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("continuations that end within the first segment stay inside")
 def test_the_cache_grows_on_the_way():
+    """Generates more tokens than a segment holds, and checks each by the homework's loop."""
     steps = prompts.SEGMENT + 3
     model = lively(config(Softmax(), Rotary(), block=steps + 3))
     found = greedy(model, PROMPTS[:2], LENGTHS[:2], steps=steps)
@@ -189,6 +191,7 @@ def drawn_atol() -> float:
 
 @pytest.mark.parametrize("sampling", [Sampling(), WARM, Sampling(top_k=2)])
 def test_drawn_tokens_are_the_same_with_a_cache_and_without_alone_and_in_a_batch(sampling):
+    """Compiles the loop with a cache, without one, and for a single row."""
     key = key_for(3, "sample")
     cached = sample(key, SOFTMAX, PROMPTS, LENGTHS, sampling=sampling, steps=STEPS)
     whole = sample_uncached(key, SOFTMAX, PROMPTS, LENGTHS, sampling=sampling, steps=STEPS)
@@ -199,6 +202,7 @@ def test_drawn_tokens_are_the_same_with_a_cache_and_without_alone_and_in_a_batch
 
 
 def test_other_keys_and_other_rows_draw_other_tokens_and_a_cold_law_the_likeliest():
+    """Compiles the loop for six equal rows, for a cold law, and for the likeliest tokens."""
     same = np.repeat(PROMPTS[:1], 6, axis=0), np.repeat(LENGTHS[:1], 6)
     found = sample(key_for(0, "sample"), SOFTMAX, *same, steps=STEPS)
     assert len({tuple(row) for row in found.tokens.tolist()}) > 1
@@ -210,8 +214,9 @@ def test_other_keys_and_other_rows_draw_other_tokens_and_a_cold_law_the_likelies
     assert np.max(np.abs(cold.log_probability - likeliest.log_probability)) <= drawn_atol()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("frequencies of tokens from laws that are written down stay inside")
 def test_first_tokens_have_the_frequencies_of_the_models_law():
+    """Runs the model on 4,000 rows."""
     rows = 4000
     prompts, lengths = np.repeat(PROMPTS[:1], rows, axis=0), np.repeat(LENGTHS[:1], rows)
     found = sample(key_for(0, "first"), SOFTMAX, prompts, lengths, sampling=WARM, steps=1)

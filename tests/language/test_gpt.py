@@ -52,8 +52,9 @@ def test_homework_preset_has_the_published_number_of_parameters(positions, count
     assert parameter_count(model) == count
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the law of first weights stays inside")
 def test_first_weights_are_the_same_bits_in_one_program_or_many():
+    """Draws all weights twice: by one program, and by one for each array."""
     cfg = GPTConfig(vocabulary=7, block=3, layers=1, heads=1, width=4)
     ours, plain = untrained(GPT, cfg, key=jax.random.key(0)), GPT(cfg, key=jax.random.key(0))
     for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(plain), strict=True):
@@ -153,6 +154,8 @@ def test_packed_documents_are_as_if_alone(mixer, positions):
     ids=name_of,
 )
 def test_padding_gives_finite_gradients_and_takes_part_in_none(mixer, positions):
+    """Compiles the gradient of a model."""
+
     @compiled
     def gradient(model, tokens):
         def loss(model):
@@ -167,8 +170,9 @@ def test_padding_gives_finite_gradients_and_takes_part_in_none(mixer, positions)
     assert jax.tree.all(jax.tree.map(np.array_equal, one, other))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("places of no weight in recurrent networks stay inside")
 def test_rows_of_no_weight_add_nothing_even_where_their_loss_is_no_number():
+    """Runs the model twice, operation by operation."""
     model = stirred(config(Softmax(), Rotary()))
     spoilt = eqx.tree_at(lambda m: m.tokens, model, model.tokens.at[10].set(jnp.nan))
     rows = np.array([TOKENS, [10] * BLOCK])
@@ -204,8 +208,9 @@ def test_every_rate_drops_something(rate):
     assert gap(*(logits(model, TOKENS, key=jax.random.key(seed)) for seed in (0, 1))) > 1e-2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that every rate drops something and follows its key stays inside")
 def test_every_dropout_draws_for_itself():
+    """Runs two wide layers, operation by operation."""
     halved = {"embedding_dropout": 0.5, "residual_dropout": 0.5, "attention_dropout": 0.0}
     model = stirred(config(Softmax(), NoPositions(), layers=2, width=64, **halved))
     # Matrices of zeros and biases of one: the embedding and both halves of both layers add a one each, which is
@@ -244,6 +249,7 @@ def test_gelu_is_x_times_the_distribution_function_of_x():
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3)], ids=["wide", "tall"])
 def test_a_layer_of_gelu_keeps_its_input_alone_and_has_jaxs_own_gradient(shape):
+    """Differentiates a layer in two ways, operation by operation."""
     layer = stirred_linear(*shape)
     x, d_y = (jax.random.normal(jax.random.key(i), (2, 7, width)) for i, width in enumerate(shape))
     (y, pulled), (expected, other) = (

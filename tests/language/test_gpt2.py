@@ -73,6 +73,7 @@ def test_tied_head_may_be_written_too_but_must_be_tied(copy):
 
 
 def test_scores_that_are_divided_by_the_number_of_the_layer_are_those_of_smaller_queries(copy):
+    """Reads three models, and runs each."""
     folder, arrays, config = copy
     tokens = jnp.arange(6)[None] % config["vocab_size"]
     (folder / "config.json").write_text(json.dumps(config | {"scale_attn_by_inverse_layer_idx": True}))

@@ -72,6 +72,7 @@ def test_tokens_that_do_not_count_may_be_anything():
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_gpt_has_the_same_loss_and_gradient_either_way(tied, monkeypatch):
+    """Compiles six gradients: of three batches, whole and in chunks."""
     rng = np.random.default_rng(2)
     x, y = rng.integers(0, VOCABULARY, (2, 3, BLOCK), np.int32)
     weights = np.float32(rng.uniform(0.1, 1, y.shape) * (np.arange(BLOCK)[None] < rng.integers(2, BLOCK, (3, 1))))

@@ -28,6 +28,7 @@ T, AT = BLOCK, jnp.arange(BLOCK)
 @pytest.mark.parametrize(("mixer", "positions"), PAIRS, ids=name_of)
 @pytest.mark.parametrize("segments", [None, [1, 1, 1, 1, 1, 1, 2, 2]], ids=["alone", "packed"])
 def test_long_rows_are_mixed_in_halves(monkeypatch, mixer, positions, segments):
+    """Compiles a model and its gradient twice: with whole rows and with halves."""
     segments = None if segments is None else jnp.array([segments])
 
     def ahead(model):

@@ -78,6 +78,7 @@ def distilled(folder):
 
 
 def test_a_distilbert_is_a_bert_without_types_of_tokens(tmp_path):
+    """Writes and reads two encoders, and runs both."""
     berts, arrays, config = copied("bert_plain", tmp_path / "bert")
     arrays["bert.embeddings.token_type_embeddings.weight"][:] = 0
     bert = load_encoder(written(berts, arrays, config)).encoder

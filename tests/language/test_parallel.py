@@ -79,23 +79,26 @@ def assert_same_training(ours: dict, alone: dict) -> None:
     assert np.median(moved) <= 1e-4 * rates
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("four devices, which train what one trains, stay inside")
 def test_eight_devices_train_what_one_trains():
+    """Starts a process with eight devices, which trains on one of them and on all."""
     alone, together = on_devices()
     assert (alone["devices"], together["devices"]) == (1, 8)
     assert_same_training(together, alone)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this of two hosts; four devices stay inside")
 def test_two_hosts_train_what_one_trains_and_agree_to_the_bit():
+    """Starts two processes that train together, beside the one with eight devices."""
     one, other = on_hosts()
     assert one["devices"] == 2
     assert one == other
     assert_same_training(one, on_devices()[0])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this of generation; training on four devices stays inside")
 def test_rows_shared_out_over_devices_get_the_same_tokens():
+    """Starts a process with eight devices, which generates on one of them and on all."""
     runs = told(child("parallel_rows", devices=8))
     atol = log_probability_atol(VOCABULARY, rounding(lambda m: logits(m, TOKENS), SOFTMAX))
     for (rows, steps), alone, shared in zip(ASKED, runs[::2], runs[1::2], strict=True):

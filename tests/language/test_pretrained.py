@@ -34,6 +34,7 @@ def minilm():
 
 
 def test_minilm_computes_what_transformers_does(minilm):
+    """Reads MiniLM, and runs all of its layers three times."""
     expected = load_file(REFERENCE / "minilm.safetensors")
     model, rows = minilm[0], (jnp.asarray(expected["tokens"]), jnp.asarray(expected["mask"]))
 

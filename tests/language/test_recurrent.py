@@ -55,6 +55,7 @@ def test_every_activation_is_tried():
 @pytest.mark.parametrize(("first", "second"), BOTH)
 @pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
 def test_the_network_is_the_homeworks_equations(cell, first, second):
+    """Compiles the network, and works every place out by hand."""
     model = network(cell, first, second)
     found = np.asarray(jax.nn.log_softmax(model.rows(jnp.asarray(X)), axis=2))
     for row, tokens in zip(found, X, strict=True):
@@ -91,6 +92,7 @@ def test_gradients_are_those_of_differences(cell, first, second):
 
 
 def test_what_fills_a_row_up_changes_nothing():
+    """Compiles the network for batches of two shapes."""
     model = network("w-rnn")
     longer = Batch(np.pad(X, ((0, 2), (0, 3))), np.pad(Y, ((0, 2), (0, 3))))
     assert float(model.summed_loss(longer)) == pytest.approx(float(model.summed_loss(Batch(X, Y))))

@@ -42,6 +42,7 @@ def test_what_a_layer_gives_the_next_one_reads():
 
 @pytest.mark.parametrize("layer", [0, 1])
 def test_kept_values_are_joined_as_a_layer_is(layer):
+    """Compiles a walk that keeps every place, and runs the model for the rounding."""
     at = {place: kept().kept[f"layers.{layer}.{place}"] for place in PLACES}
 
     def joined(model):
@@ -101,6 +102,7 @@ def test_a_place_that_is_not_on_the_walk_is_refused(asked):
 
 
 def test_a_mixer_without_scores_has_no_weights():
+    """Draws the weights of a model, and walks through it twice."""
     model = stirred(config(Features(features=4), Learned()))
     with pytest.raises(ValueError, match=r"no place layers\.\*\.weights"):
         tape(model.walk(ROWS), keep=["layers.*.weights"])

@@ -67,6 +67,7 @@ CUTS = {
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("name", CUTS)
 def test_a_batch_has_one_gradient_however_it_is_cut(name):
+    """Trains the model with this cut and without any."""
     losses = [metrics.loss for _, metrics in run(dataclasses.replace(PLAIN, split=CUTS[name]))]
     np.testing.assert_allclose(losses, plain_losses(), rtol=ORDERS_OF_SUMMATION)
 
@@ -95,6 +96,7 @@ def test_the_loss_of_a_step_is_the_mean_over_targets_and_not_over_pad():
 
 
 def test_updates_are_adamw_with_clipped_gradients():
+    """Compiles a training, and the gradient by itself."""
     optimizer = AdamW(betas=(0.8, 0.9), epsilon=1e-6, decay=0.3, clip=0.7)
     training = Training(schedule=SCHEDULE, epochs=1, optimizer=optimizer)
     loss = compiled(jax.value_and_grad(lambda model, batch: model.summed_loss(batch) / batch.y.size))

@@ -17,7 +17,7 @@ from tests.shared_data import shared_data
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40).filter(lambda text: bpe.END_OF_TEXT not in text)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that texts come back from their ids stays inside")
 @given(TEXTS)
 def test_ids_are_those_of_the_tables_own_package(text):
     """Written in Python after OpenAI's own program."""
@@ -100,6 +100,7 @@ PLAIN = TEXTS.filter(lambda text: not any(mark in text for mark in RobertaBPE.ma
 
 @given(text=PLAIN)
 def test_robertas_ids_are_gpt2s_under_other_numbers(roberta, text):
+    """Reads the tables of two vocabularies, and encodes many texts by both."""
     # GPT-2's token i of 50,256 stands after four marks, backwards.
     assert [50_255 - (i - 4) for i in roberta.encode_text(text).tolist()] == BPE().encode_text(text).tolist()
 
