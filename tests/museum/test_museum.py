@@ -45,6 +45,7 @@ def matrix():
 
 
 def test_no_bug_survives(matrix):
+    """Plants every bug, and runs checks that must kill it."""
     assert survivors(matrix) == []
     assert len(catalogue.cells(matrix)) == len(BUGS)
 
@@ -131,6 +132,7 @@ def test_the_picture_of_the_forgotten_scale_is_drawn_by_the_bug(monkeypatch):
 
 
 def test_one_bug_in_full(capsys, tmp_path):
+    """Plants a bug under all of its checks, and draws its picture."""
     code = main(["museum", "one-side-normalised", "--out", str(tmp_path), "--json"])
     out, err = capsys.readouterr()
     shown = json.loads(out)
