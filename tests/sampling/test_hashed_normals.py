@@ -63,8 +63,9 @@ def test_normals_that_are_no_floating_numbers_are_refused(dtype):
             normal(key_for(1), (4,), dtype)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the law of the normals and the types they refuse stay inside")
 def test_a_drop_in_for_jax_random_normal():
+    """Compiles both generators for every shape."""
     for shape in ((), (3,), (2, 3, 4)):
         ours, theirs = hashed_normal(ROOT, shape), jax.random.normal(ROOT, shape)
         assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
@@ -127,6 +128,7 @@ def test_moments_are_those_of_a_normal(stream):
 
 
 def test_a_shifted_or_shrunk_law_would_be_seen():
+    """Tests hundreds of thousands of draws, made wrong in three ways, for the normal law."""
     draws = along_positions()
     for wrong in (draws + 0.02, draws * 1.03, np.clip(draws, -2.5, 2.5)):
         assert scipy.stats.kstest(wrong, "norm").pvalue < ERROR_RATE

@@ -156,6 +156,7 @@ def child(devices: int) -> np.ndarray:
 @pytest.mark.slow("more trials begin with the same chunks as few")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process its peak memory")
 def test_memory_is_that_of_a_chunk_and_numbers_do_not_depend_on_the_devices():
+    """Draws hundreds of thousands of trials in each of two processes."""
     before, peak, *mean = child(devices=1)
     # In full the keys of the second run are 4e5 * 16 * 64 * 4 bytes = 1.5 GiB, those of the first 781 MiB.
     assert before < 512
