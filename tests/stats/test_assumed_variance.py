@@ -75,6 +75,7 @@ def test_the_wealth_of_every_bet_is_no_more_than_one_on_average(law):
 
 
 def test_a_right_variance_is_strained_no_oftener_than_stated(monkeypatch):
+    """Checks 2,000 samples, each at up to four sizes."""
     monkeypatch.setattr(assumed_variance, "ERROR_RATE", 0.05)
     rng = np.random.default_rng(3)
     strained = 0

@@ -120,6 +120,7 @@ def findings_on():
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("devices", [2, 8])
 def test_findings_are_the_same_bytes_however_many_devices_share_the_work(findings_on, devices):
+    """Starts a process for each number of devices, which judges a claim."""
     assert findings_on[devices] == findings_on[1]
 
 
@@ -136,8 +137,9 @@ print(len(jax.devices()), sum(float(values.sum()) for values in drawn))
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("draws without LAPACK on two devices stay inside")
 def test_draws_that_call_lapack_do_not_hang_on_two_devices():
+    """Starts two processes, one after the other, each of which imports jax."""
     # XLA's processor devices share one pool of threads; a LAPACK call on each of them used to wait for the other.
     said = {}
     for devices in (1, 2):

@@ -62,6 +62,7 @@ def test_intervals_of_single_numbers_do_not_cover_the_family():
 
 
 def test_ratios_of_few_squares_are_covered_by_their_logarithms_only():
+    """Finds two kinds of bands for each of `RUNS` samples."""
     rng = np.random.default_rng(1)
     wrong = np.zeros(2, int)
     for _ in range(RUNS):
