@@ -77,6 +77,7 @@ def test_chances_of_a_weight_meet_a_simulation(estimator, key):
 
 
 def test_a_quarter_of_the_stated_error_is_what_finer_steps_change(monkeypatch):
+    """Integrates a chance twice, the second time in steps of half the width."""
     at = {"m": 32, "distance": 0.02}
     found = rows.chance_within(Estimator.POSITIVE, PLANE_Q, PLANE_KEYS, 0, **at)
     monkeypatch.setattr(rows, "STEP", rows.STEP / 2)

@@ -224,6 +224,7 @@ def test_a_full_tilt_has_no_variance_and_none_has_the_plain_one():
 
 
 def test_chance_of_failing_is_that_of_simulated_tests():
+    """Draws two million normals."""
     rng = np.random.default_rng(0)
     squares = np.expm1(math.sqrt(2) * rng.standard_normal((4000, 500)) - 1) ** 2 / math.expm1(2)
     simulated = float(np.mean(np.abs(squares.mean(axis=1) - 1) > 0.1))

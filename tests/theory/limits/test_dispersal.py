@@ -32,6 +32,7 @@ def test_the_peak_needed_inverts_the_largest_weight(weight):
 
 @pytest.mark.parametrize(("n", "d", "peak"), [(2, 2, 3.0), (3, 5, 1.0), (40, 2, 4.0), (40, 16, 4.0)])
 def test_the_mean_largest_weight_is_that_of_drawn_cosines(n, d, peak):
+    """Draws 40,000 sets of keys."""
     drawn = np.random.default_rng(n * d).standard_normal((40_000, n, d))
     cosines = drawn[:, :, 0] / np.linalg.norm(drawn, axis=2)
     largest = np.max(scipy.special.softmax(peak * cosines, axis=1), axis=1)

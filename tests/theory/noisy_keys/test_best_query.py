@@ -15,6 +15,7 @@ from tests.tolerances import moment_atol, search_rtol
 @pytest.mark.slow("three of nine members stay inside", but=3)
 @pytest.mark.parametrize("variance", claims.BEST)
 def test_the_committed_queries_are_the_minima(variance):
+    """Searches two minima, each from many starts."""
     best, for_the_pair = claims.BEST[variance]
     for committed, found in (
         (best, theory.best_query(16, variance)),
