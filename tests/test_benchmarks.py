@@ -154,6 +154,7 @@ def press_in_a_callback() -> None:
         press()
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("how", [press, press_in_an_import])
 def test_a_run_stopped_in_its_second_race_keeps_the_first(tmp_path, capsys, how):
     assert run.run(run.Options(out=tmp_path), [TOY, stopping(how), OTHER]) == 130
@@ -194,6 +195,7 @@ def test_a_race_is_written_before_the_next_begins_whatever_becomes_of_that(tmp_p
     assert (tmp_path / "RESULTS.md").read_text().startswith("### toy")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_ctrl_c_between_the_two_files_leaves_them_alike(tmp_path, monkeypatch):
     written = run.files.write_text
     monkeypatch.setattr(run.files, "write_text", lambda path, text: (press_once(), written(path, text)))

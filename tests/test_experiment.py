@@ -49,6 +49,7 @@ def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
     assert said.err == "judging: 1 claim\n"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_several_experiments_end_with_a_table_of_every_claim(tmp_path, capsys):
     assert run([toy("first"), toy("second")], options(tmp_path)) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -58,6 +59,7 @@ def test_several_experiments_end_with_a_table_of_every_claim(tmp_path, capsys):
     assert lines[2][-1] == "SUPPORTED"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_one_claim_alone_has_the_numbers_of_the_whole_run_and_files_of_its_own(tmp_path):
     whole = toy("coins", coin_claim(), coin_claim(name="other"))
     alone = experiment.part(whole, whole.claims[1])
@@ -75,6 +77,7 @@ def unasked():
     provenance.commit.cache_clear()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("unasked")
 def test_results_that_a_run_writes_into_its_checkout_do_not_mark_its_own_commit_as_changed(tmp_path, monkeypatch):
     said = iter(["c0ffee", "c0ffee-dirty"])
@@ -183,7 +186,7 @@ def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, ca
     assert value["findings"][:2] == json.loads((tmp_path / "coins.json").read_text())
 
 
-@pytest.mark.slow("two of five members stay inside", but=2)
+@pytest.mark.slow("one of five members stays inside", but=1)
 @pytest.mark.parametrize(
     ("claim", "code"),
     [
@@ -214,7 +217,7 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path, capsys
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path, capsys, suffix):
     (tmp_path / f"coins{suffix}").mkdir()
@@ -232,6 +235,7 @@ def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(
     assert 'id="good"' in (tmp_path / "index.html").read_text("utf-8")
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -284,6 +288,7 @@ def test_a_seed_that_is_no_seed_is_refused_before_anything_is_made(tmp_path, cap
     assert names(tmp_path) == set()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_experiments_are_judged_side_by_side_and_written_in_the_order_asked_for(tmp_path, capsys):
     meet = threading.Barrier(2, timeout=20)
 
@@ -297,6 +302,7 @@ def test_experiments_are_judged_side_by_side_and_written_in_the_order_asked_for(
     assert [finding["experiment"] for finding in found] == ["late", "early"]
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(
     ("claim", "said"),
     [
@@ -325,6 +331,7 @@ def test_a_mistake_in_a_figure_keeps_its_traceback(tmp_path):
     assert names(tmp_path) == set()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_figure_is_given_findings_and_nothing_else(tmp_path):
     given = []
 

@@ -110,7 +110,7 @@ SLOW = Claim(name="slow", statement="It ends.", source="none", predict=predict, 
 """
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_run_ends_soon_after_a_signal_whatever_its_claim_waits_for(number, code, tmp_path):
@@ -169,6 +169,7 @@ def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys
     assert not reached
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_an_interrupt_that_is_lost_while_drawing_stops_the_run_behind_the_experiment(tmp_path, capsys):
     def draw(findings):
         lost_interrupt()

@@ -18,6 +18,7 @@ def judge():
         yield only
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_process_finds_what_this_one_finds(judge):
     coins = loaded()["coins"]
     assert findings_of(coins, judge=judge, **QUICK) == findings_of(coins, **QUICK)

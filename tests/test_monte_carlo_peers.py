@@ -30,12 +30,13 @@ def fits(means: np.ndarray, trials: int) -> bool:
     return bool((np.abs(means - exact) <= radius).all())
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("program", [numpy_keys, numpy_scores, scipy_keys])
 def test_peers_find_the_moments_of_the_weights(program):
     assert fits(program(TRIALS, np.random.default_rng(0)), TRIALS)
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("program", ["keys", "keys, threefry", "scores"])
 def test_ours_find_the_moments_of_the_weights(program):
     """Compiles the program and draws some thousand trials."""
@@ -44,6 +45,7 @@ def test_ours_find_the_moments_of_the_weights(program):
     assert fits(np.stack([found.mean, squares]), found.trials)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_other_noise_would_be_seen():
     means, _ = expected()
     assert fits(means, TRIALS)

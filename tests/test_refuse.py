@@ -83,6 +83,7 @@ def test_inside_a_transformation_nothing_is_concrete_and_nothing_raises(transfor
 BAD_SCALES = [0.0, -1.0, math.nan, math.inf, -math.inf]
 
 
+@pytest.mark.slow("four of five members stay inside", but=4)
 @pytest.mark.parametrize("scale", BAD_SCALES)
 def test_a_bad_scale_raises_when_it_can_be_read_and_is_nan_when_not(scale):
     with pytest.raises(ValueError, match="scale"):

@@ -65,6 +65,7 @@ def test_answers_about_training_quote_the_committed_run_in_an_empty_folder(attnl
     assert "not measured" not in answer["answer"]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_no_top_level_package_called_experiments_is_installed(attnlab):
     (site,) = attnlab.parents[1].glob("lib/python*/site-packages")
     assert not (site / "experiments").exists()

@@ -108,6 +108,7 @@ def committed(lab):
     return Findings(finding for each in found for finding in each)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_every_piece_of_evidence_exists(subtests):
     """Some seconds: a small run of the knowledge lab is made up and judged."""
     for entry in ENTRIES.values():
@@ -119,6 +120,7 @@ def test_every_piece_of_evidence_exists(subtests):
             assert set(entry.findings) <= {finding.claim for finding in of_its_lab(entry)}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_every_number_in_braces_is_one_finding_of_the_evidence(subtests):
     """Some seconds: claims predict at each of their settings."""
     for entry in ENTRIES.values():
@@ -177,6 +179,7 @@ def test_numbers_are_filled_in_from_the_findings():
     assert sheet.exit_code([answer]) == 0
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_without_a_judge_claims_are_open_and_identities_judged():
     (answer,) = sheet.answered(questions.chosen("cs224n/1a.iv"))
     verdicts = {e.kind: e.verdict for e in answer.evidence}
@@ -353,6 +356,7 @@ def test_ctrl_c_keeps_the_questions_that_are_answered(options, monkeypatch, caps
         assert "blog/two" not in out
 
 
+@pytest.mark.slow("six of seven members stay inside", but=6)
 @pytest.mark.parametrize("entry", [e for e in ENTRIES.values() if e.submitted], ids=lambda e: e.id)
 def test_a_submitted_answer_that_falls_is_shown_with_what_is_right(entry):
     found = of_its_lab(entry) if entry.findings else Findings()
@@ -368,6 +372,7 @@ def test_a_submitted_answer_that_falls_is_shown_with_what_is_right(entry):
         assert text in answer.answer
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_json_has_the_contracts_fields():
     answers = list(sheet.answered(questions.chosen("blog/learned"), pretended))
     (value,) = json.loads(json.dumps([answer.as_json() for answer in answers]))

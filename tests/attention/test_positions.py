@@ -84,6 +84,7 @@ def test_half_precision_counts_angles_in_single():
     assert np.max(np.abs(np.asarray(got, np.float64) - expected)) <= atol
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(("position", "base"), [(2049, 10000.0), (-301, 500_000.0)])
 def test_a_matrix_in_half_precision_is_that_of_rotary(position, base):
     """2049 is not a float16, and half a million is none either."""

@@ -100,6 +100,7 @@ def test_masked_row_is_attention_over_its_visible_keys(q, k, v, scale):
         assert np.abs(whole[row] - alone[0]).max() <= attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(*problems)
 def test_jit_and_vmap_change_rounding_at_most(q, k, v, mask, scale):
     atol = attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
@@ -246,7 +247,7 @@ def test_bad_input_is_refused(subtests):
                 attention(**given_)
 
 
-@pytest.mark.slow("two of six members stay inside", but=2)
+@pytest.mark.slow("one of six members stays inside", but=1)
 @pytest.mark.parametrize("argument", [0, 1, 2])
 @pytest.mark.parametrize("mask", [None, MASK], ids=["full", "masked"])
 def test_gradient_is_the_slope(argument, mask):
@@ -286,6 +287,7 @@ MANY = 2**16 + 2**12
 """Keys whose powers add up to more than float16 holds."""
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("half", [jnp.float16, jnp.bfloat16])
 def test_half_precision_weighs_more_keys_than_it_can_count(half):
     q, k = jnp.ones((1, 2), half), jnp.zeros((MANY, 2), half)
@@ -303,6 +305,7 @@ def test_half_precision_weighs_more_keys_than_it_can_count(half):
         assert abs(float(o[0, 0]) - 0.5) <= eps
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_half_precision_hides_what_the_mask_hides_and_has_gradients():
     """Compiles the operator and its gradient in half precision and in single."""
     q, k, v = (jnp.asarray(x, jnp.float16) for x in (Q, K, VALUES))

@@ -129,6 +129,7 @@ NAN_NOW_AND_THEN = {
 }
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_cannot_be_judged_is_refused(subtests):
     for changes, said in [
         (
@@ -204,6 +205,7 @@ FROZEN = {
 }
 
 
+@pytest.mark.slow("five of seven members stay inside", but=5)
 @pytest.mark.parametrize("draw", FROZEN.values(), ids=FROZEN)
 def test_a_draw_whose_chance_is_not_of_its_key_is_refused(draw):
     claim = coin_claim(draw=draw, bound=bounded(0.0, 1.0))

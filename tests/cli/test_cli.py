@@ -83,6 +83,7 @@ def on_a_terminal(*arguments: str, errors: bool = False, **environment: str) -> 
     return printed.decode()
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(("arguments", "said"), [(["run", "--help"], "--budget"), (["--help"], "knowledge")])
 def test_help_has_colour_on_a_terminal_and_none_under_no_color(arguments, said):
     coloured = on_a_terminal(*arguments, NO_COLOR="")
@@ -98,7 +99,7 @@ def test_a_terminal_is_told_at_once_that_a_command_starts_until_it_says_more():
     assert on_a_terminal("--version", errors=True, TERM="dumb") == ""
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     "arguments",
     [["answers", "blog/learned"], ["check", "mine.py::f", "--question", "uw/1.2.1"]],

@@ -55,6 +55,7 @@ def test_a_script_writes_the_same_bytes_in_every_process(script_runs):
         assert (one / f"coins{suffix}").read_bytes() == (two / f"coins{suffix}").read_bytes()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_script_prints_results_to_standard_output_and_progress_to_standard_error(script_runs):
     _, ((table, progress), (value, _)) = script_runs
     assert "coin  SUPPORTED" in table

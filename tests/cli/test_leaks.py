@@ -98,7 +98,7 @@ def run(capsys, *arguments):
     return code, out, err
 
 
-@pytest.mark.slow("two of eleven members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
     ("name", "options", "wanted", "said"),
@@ -127,6 +127,7 @@ def test_functions_are_asked_as_they_want_to_be(capsys, name, options, wanted, s
     assert said in out
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("file")
 def test_json_says_how_the_function_was_asked(capsys):
     told = json.loads(run(capsys, "models.py::batched_with_more", "--json")[1])
@@ -134,7 +135,7 @@ def test_json_says_how_the_function_was_asked(capsys):
     assert (told["prefixes_tried"], told["depends_on_length"]) == (11, True)
 
 
-@pytest.mark.slow("two of twelve members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
     ("name", "said"),
@@ -199,6 +200,7 @@ evaluated = Dropping().eval()
 """
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(("name", "says"), [("Dropping", True), ("made", True), ("evaluated", False)])
 def test_a_module_in_training_mode_is_told_to_call_eval(capsys, tmp_path, monkeypatch, name, says):
     monkeypatch.chdir(tmp_path)

@@ -22,6 +22,7 @@ def test_other_years_names_of_the_learning_rate_are_taken(command, option):
     assert task.recipe.lr == 0.5
 
 
+@pytest.mark.slow("five of nine members stay inside", but=5)
 @pytest.mark.parametrize(
     ("line", "said"),
     [

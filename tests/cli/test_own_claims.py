@@ -60,18 +60,21 @@ def test_claims_of_a_file_are_judged_and_drawn_outside_any_checkout(mine, capsys
     assert {p.suffix for p in (mine.parent / "lab").glob("mine.*")} >= {".json", ".svg", ".png"}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_wrong_claim_gives_exit_code_1(mine, capsys):
     mine.write_text(MINE.replace("Interval.point(1 / s.n)", "Interval.point(3 / s.n)"))
     assert main(["run", str(mine)]) == 1
     assert "REFUTED" in capsys.readouterr().out
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_only_what_a_file_lists_as_its_claims_is_judged(mine, capsys):
     mine.write_text(MINE + "CLAIMS = (ALIKE,)\n")
     assert main(["run", "mine.py", "--json"]) == 0
     assert {f["claim"] for f in json.loads(capsys.readouterr().out)["findings"]} == {"alike"}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_one_claim_of_a_file_is_judged_alone(mine, capsys):
     assert main(["run", "mine.py::twice", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["findings"]
@@ -144,6 +147,7 @@ def test_a_file_that_ends_or_never_ends_is_refused_in_one_line(mine, capsys, mon
     assert os._exit.__module__ == "posix"
 
 
+@pytest.mark.slow("three of four members stay inside", but=3)
 @pytest.mark.parametrize("part", ["predict", "draw_figure"])
 @pytest.mark.parametrize(("code", "said"), [("sys.exit(7)", "SystemExit: 7"), ("os._exit(0)", "os._exit(0)")])
 def test_a_function_that_ends_is_refused_in_one_line(mine, capsys, part, code, said):

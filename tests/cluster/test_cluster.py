@@ -114,6 +114,7 @@ def test_functions_are_called_elsewhere_and_errors_come_back(address):
             cluster.call(operator.truediv, 1, 0)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system pins no process")
 def test_processes_keep_to_one_core_each(address):
     with Cluster(address, tell=print, one_core=True) as cluster, ThreadPoolExecutor(2) as threads:
@@ -122,6 +123,7 @@ def test_processes_keep_to_one_core_each(address):
     assert len({each[0] for each in found}) == min(2, len(os.sched_getaffinity(0)))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_settings_of_jax_are_those_of_whoever_asks(address, monkeypatch):
     monkeypatch.setenv("JAX_ENABLE_X64", "1")
     with Cluster(address, tell=print, xla_flags="--xla_cpu_multi_thread_eigen=false") as cluster:
@@ -129,6 +131,7 @@ def test_the_settings_of_jax_are_those_of_whoever_asks(address, monkeypatch):
         assert cluster.call(os.getenv, "XLA_FLAGS").endswith("--xla_cpu_multi_thread_eigen=false")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
     told = []
     with Cluster(address, tell=told.append) as cluster:
@@ -136,6 +139,7 @@ def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
     assert [line.endswith("is gone: its work is done again") for line in told] == [True]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_kills_two_workers_is_given_up(address, tmp_path):
     with (
         Cluster(address, tell=lambda _: None) as cluster,
@@ -145,6 +149,7 @@ def test_what_kills_two_workers_is_given_up(address, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_killed_process_of_a_living_worker_is_started_anew(address, tmp_path):
     with Cluster(address, tell=lambda _: None) as cluster:
         assert cluster.call(kills_itself, tmp_path) == "done"
@@ -174,6 +179,7 @@ def test_a_worker_with_other_versions_is_refused(address, monkeypatch):
         Cluster(address, tell=print)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_worker_that_is_not_able_is_refused_before_its_first_work(address):
     with (
         Cluster(address, tell=print, able=not_able) as cluster,
@@ -199,6 +205,7 @@ def test_a_wrong_address_is_one_line(given, said, tmp_path, capsys, monkeypatch)
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_finds_the_numbers_of_one_machine(address, tmp_path):
     """Judges an experiment and a file of claims, here and on the cluster."""
     (tmp_path / "own.py").write_text(OWN)
@@ -307,6 +314,7 @@ def kills_its_judge(handed_in, terms):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_submission_that_kills_two_workers_spoils_no_other_mark(address, tmp_path, monkeypatch):
     place = tmp_path / "class"
     place.mkdir()
@@ -318,7 +326,7 @@ def test_a_submission_that_kills_two_workers_spoils_no_other_mark(address, tmp_p
     assert found == markers.ENDED_TWICE
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("command", ["grade", "lab"])
 def test_whoever_does_not_answer_is_told_of_before_anything_is_written(command, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(client, "CONNECTING", 1.0)

@@ -195,6 +195,7 @@ def two_back_and_one_ahead(q, k, v):
     return attend(q, k, v, seen_by(q, k, 2, 1))
 
 
+@pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize(
     ("target", "said"),
     [

@@ -24,6 +24,7 @@ def target(tmp_path_factory):
     return f"{file}::right"
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("most", [1, 2])
 def test_at_most_so_many_cases_of_each_identity_are_tried(capsys, target, most):
     assert main(["conform", target, "--as", "softmax", "--cases", str(most), "--json"]) == 0

@@ -57,7 +57,7 @@ def judged(at, name):
         return {row.name: row for row in rows}, suite.snippet(place_of(caller.name), rows)
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("name", "failing"),
     [

@@ -83,7 +83,7 @@ def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tm
     assert (code, "[XPASS(strict)] was wrong once" in said) == (1, True)
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("line", "said"),
     [

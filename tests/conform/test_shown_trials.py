@@ -50,7 +50,7 @@ def stale_mask(ids, attention_mask=None):
 """
 
 
-@pytest.mark.slow("two of five members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("name", "kind", "row"),
     [

@@ -162,6 +162,7 @@ class _Tags(html.parser.HTMLParser):
 class TestAClass:
     pytestmark = linux
 
+    @pytest.mark.slow("other tests of this file stay inside")
     def test_twelve_are_graded_as_a_person_would_and_again_from_half_a_journal(
         self, tmp_path, handed_in, rubric, few_cases, capsys
     ):

@@ -41,6 +41,7 @@ def check(capsys, *arguments):
     return code, out, err
 
 
+@pytest.mark.slow("eight of eleven members stay inside", but=8)
 @pytest.mark.parametrize(
     ("source", "code", "reason"),
     [

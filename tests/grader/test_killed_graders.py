@@ -100,7 +100,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_is_gone_on_with(tmp_path, ru
         assert glob.glob(f"/sys/fs/cgroup/**/attnlab-{process}-*", recursive=True) == []
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_check_that_is_stopped_leaves_no_process(tmp_path, number, code):
     """Starts the command, and waits until its answer runs and until nothing of it does."""

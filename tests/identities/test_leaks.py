@@ -44,6 +44,7 @@ def leaky_in_jax(x):
     return zero_after_softmax(x, x, x, causal_mask(x.shape[0]), scale=1.0)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_causal_mixers_pass():
     for mixer in (causal_in_numpy, causal_in_jax, jax.jit(causal_in_jax), lambda x: np.cumsum(x, axis=0)):
         found = leaks(mixer, X)
@@ -83,6 +84,7 @@ def test_a_detached_maximum_has_no_jacobian_towards_the_future_and_leaks():
     assert found.worst[1] > 0.1
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_jacobian_shows_an_ordinary_leak():
     assert (np.triu(jacobian_reach(leaky_in_jax, X), 1) > 0).any()
 
@@ -141,6 +143,7 @@ def test_torch_functions_and_modules_are_read():
     assert not leaks(leaky, X).causal
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_picture_and_json_say_the_same():
     found = leaks(leaky_in_jax, X)
     text, data = picture(found), json.loads(json.dumps(as_json(found)))
@@ -280,6 +283,7 @@ def test_what_depends_on_the_length_of_the_whole_is_found_by_prefixes():
     )
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("mixer", [causal_in_numpy, causal_in_jax])
 def test_prefixes_of_causal_mixers_agree_to_rounding(mixer):
     """Every prefix has another shape, for which jax compiles again."""

@@ -47,6 +47,7 @@ def test_old_and_new_spelling_choose_the_same_arms(lab, old, new, first, tmp_pat
     assert arms != arms_of(lab, tmp_path), "these are not all that there are"
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(
     ("lab", "arms"),
     [
@@ -66,6 +67,7 @@ def test_the_parts_of_heads_are_named_by_either_word():
         assert tyro.cli(Heads, args=["model", option, *parts]).parts == parts
 
 
+@pytest.mark.slow("five of seven members stay inside", but=5)
 @pytest.mark.parametrize(
     "words", [*(f"{lab} run --arms" for lab in LABS), "recurrent run --parts", "heads model --arms"]
 )

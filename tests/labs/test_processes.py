@@ -163,6 +163,7 @@ def runs(pid):
     return True
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("task", ["waits", "ignores"])
 def test_processes_end_when_their_parent_is_killed(tmp_path, task):
     parent, pids = begun(tmp_path, task)

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import library
 from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates
@@ -62,6 +64,7 @@ def moved(estimate, predicted, measured, error_rate):
     )
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_a_committed_run_supports_falls_when_its_number_moves(subtests):
     """Some seconds: every run is judged again for each of its claims."""
     for lab, folder in RUNS:

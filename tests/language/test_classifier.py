@@ -61,6 +61,7 @@ def test_models_and_batches_meet_the_protocols(pooling):
     assert isinstance(BATCH, Examples)
 
 
+@pytest.mark.slow("two of three members stay inside", but=2)
 @ALL
 def test_loss_is_the_cross_entropy_of_the_labels(pooling):
     found = np.float64(logits(MODELS[pooling], BATCH))
@@ -105,6 +106,7 @@ def test_rows_that_only_fill_up_change_neither_loss_nor_gradient(pooling):
     assert gap(gradient(model, filled), gradient(model, BATCH)) <= atol
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @ALL
 def test_dropout_of_the_head_is_a_function_of_its_key(pooling):
     rates = {"dropout": 0.0, "attention_dropout": 0.0}
@@ -116,6 +118,7 @@ def test_dropout_of_the_head_is_a_function_of_its_key(pooling):
     assert gap(one, other) > 1e-2
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_robertas_head_drops_before_its_dense_layer_too():
     """The dense layer is an identity, so the output layer reads tanh of doubled numbers and of zeros."""
     rates = {"dropout": 0.0, "attention_dropout": 0.0}
@@ -199,7 +202,7 @@ def test_a_head_is_put_on_a_trained_encoder():
         Classifier(other, key=jax.random.key(1), encoder=encoder)
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ALL
 def test_half_precision_gives_a_loss_in_float32_and_gradients_of_its_own(pooling):
     """Compiles loss and gradient in bfloat16."""

@@ -40,6 +40,7 @@ def test_a_temperature_raises_probabilities_to_its_inverse(logits, temperature):
     )
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(LOGITS, st.integers(1, TOKENS + 2))
 def test_top_k_keeps_the_k_likeliest(logits, k):
     """Compiles the program that cuts, and asks it about many laws."""
@@ -50,6 +51,7 @@ def test_top_k_keeps_the_k_likeliest(logits, k):
     np.testing.assert_allclose(found[kept], wanted[kept] / wanted[kept].sum(), rtol=64 * EPS)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(LOGITS, st.floats(0.0625, 0.984375, width=32))
 def test_top_p_keeps_the_smallest_set_with_the_mass_and_what_the_homework_keeps(logits, p):
     wanted = tempered(logits)
@@ -85,6 +87,7 @@ def test_at_a_temperature_near_zero_the_likeliest_share_everything(logits):
     assert np.all(np.delete(found, top) == 0)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(LOGITS)
 def test_cuts_that_cut_nothing_leave_the_model_alone(logits):
     """Compiles a program for every kind of cut."""
@@ -99,7 +102,7 @@ def test_cuts_follow_one_another_and_look_at_what_is_left():
     assert list(np.flatnonzero(law_of(logits, top_p=0.6))) == [0, 1]
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("one of four members stays inside", but=1)
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.7}, {"top_p": 0.9}, {"temperature": 0.7, "top_k": 3}])
 def test_drawn_tokens_have_the_frequencies_of_the_law(options):
     """Draws 20,000 tokens."""
@@ -146,6 +149,7 @@ def test_a_chance_draws_the_token_at_which_the_summed_law_passes_it(options, pea
         assert np.all(sums[np.arange(5), found] >= chance - 1e-5)
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("tokens", [128, 300])
 def test_the_largest_chance_draws_the_last_token_that_is_not_cut(tokens):
     """In several of these rows the sum of all probabilities, term by term, is rounded to less than by blocks."""
@@ -161,7 +165,7 @@ def test_where_nothing_holds_the_first_place_is_the_last():
     assert _first(holds, otherwise=9).tolist() == [1, 9]
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_k": 40}, {"top_k": 400, "top_p": 0.9}])
 def test_an_accelerator_cuts_all_rows_at_once_and_draws_the_same_tokens(monkeypatch, options):
     """Compiles the cuts twice: row by row, and for all rows at once."""
@@ -173,6 +177,7 @@ def test_an_accelerator_cuts_all_rows_at_once_and_draws_the_same_tokens(monkeypa
     assert np.array_equal(np.asarray(drawn(chances, logits, Sampling(**options))), by_processor)
 
 
+@pytest.mark.slow("three of four members stay inside", but=3)
 @pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_p": 0.97}, {"top_k": 3}, {"top_k": 400}])
 def test_cuts_of_many_tokens_are_those_of_sorting(options):
     """With ties at the cut: there are 64 different logits."""

@@ -88,6 +88,7 @@ def test_variants_differ_from_vanilla_by_their_own_parameters():
     assert count(FEATURES, rate=0.0) == vanilla
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_first_weights_are_the_homeworks(fresh):
     for path, x in jax.tree.leaves_with_path(fresh):
         *_, owner, name = jax.tree_util.keystr(path).split(".")
@@ -137,7 +138,7 @@ def test_no_logit_depends_on_a_later_token(mixer, positions):
     assert gap(before[5:], after[5:]) > 1e-3
 
 
-@pytest.mark.slow("four of nine members stay inside", but=4)
+@pytest.mark.slow("two of nine members stay inside", but=2)
 @pytest.mark.parametrize(("mixer", "positions"), PAIRS, ids=name_of)
 def test_packed_documents_are_as_if_alone(mixer, positions):
     model = stirred(config(mixer, positions))
@@ -147,7 +148,7 @@ def test_packed_documents_are_as_if_alone(mixer, positions):
     assert gap(together[:6], jnp.concatenate(alone)) <= rounding(lambda m: logits(m, PACKED, SEGMENTS), model)
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("mixer", "positions"),
     [(Softmax(), Rotary()), (Additive(hidden=3), Alibi()), (DenseSynthesizer(), Learned())],
@@ -229,6 +230,7 @@ def test_dropped_share_is_the_rate():
     assert abs(dropped - rate * n) < 6 * np.sqrt(n * rate * (1 - rate))
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("shape", [(8, 8), (3, 5), (5, 3)], ids=["square", "wide", "tall"])
 def test_gradient_of_a_product_is_jaxs_own(shape):
     sizes = (7, shape[0]), shape, (7, shape[1])
@@ -247,6 +249,7 @@ def test_gelu_is_x_times_the_distribution_function_of_x():
     )
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3)], ids=["wide", "tall"])
 def test_a_layer_of_gelu_keeps_its_input_alone_and_has_jaxs_own_gradient(shape):
     """Differentiates a layer in two ways, operation by operation."""

@@ -33,6 +33,7 @@ def logits_and_gradient(model, tokens):
     return logits, gradient
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_logits_and_gradients_are_those_of_transformers(name):
     model = load_gpt2(REFERENCE / name)
@@ -72,6 +73,7 @@ def test_tied_head_may_be_written_too_but_must_be_tied(copy):
     refused(folder, r"lm_head.weight differs from wte.weight")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_scores_that_are_divided_by_the_number_of_the_layer_are_those_of_smaller_queries(copy):
     """Reads three models, and runs each."""
     folder, arrays, config = copy

@@ -51,7 +51,7 @@ def by_factors(key, **noise) -> np.ndarray:
     return np.asarray(sample(jax.random.split(key, DRAWS)), np.float64)
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("one of four members stays inside", but=1)
 @pytest.mark.parametrize("sample", [one_by_one, together, hashed, by_factors], ids=lambda f: f.__name__)
 def test_means_covariances_and_independence(sample):
     draws = sample(key_for(0, "keys", sample.__name__), variance=VARIANCES, stretch=STRETCH)
@@ -66,6 +66,7 @@ def test_means_covariances_and_independence(sample):
     assert has_covariance(noise.reshape(DRAWS, 9), whole, ERROR_RATE)
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("sample", [one_by_one, together], ids=lambda f: f.__name__)
 def test_without_stretch_the_noise_is_isotropic(sample):
     draws = sample(key_for(1, "keys"), variance=0.25, stretch=jnp.zeros(3))
@@ -85,6 +86,7 @@ def test_without_noise_keys_are_their_means_exactly():
     np.testing.assert_array_equal(keys, MEANS)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_stretch_alone_moves_keys_along_their_means():
     # A frame with rounded entries: every entry of a key must carry the very same factor.
     means = orthonormal(key_for(4), 3, 8)
@@ -103,6 +105,7 @@ def test_one_variance_for_all_is_that_variance_for_each():
     np.testing.assert_array_equal(one, each)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_keys_and_factors_are_of_the_type_of_their_means():
     noise = {"variance": jnp.float32(0.25), "stretch": jnp.ones(3, jnp.float32)}
     means = MEANS.astype(jnp.bfloat16)
@@ -210,6 +213,7 @@ def test_arrays_of_numpy_are_taken_without_a_warning():
 KEY = key_for(0, "corners")
 
 
+@pytest.mark.slow("three of four members stay inside", but=3)
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("power", [-110, -100, 100, 120])
 def test_a_variance_that_the_type_does_not_hold_still_has_its_deviation(power):

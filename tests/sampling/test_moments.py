@@ -27,6 +27,7 @@ def all_values(chunks: int, chunk: int) -> np.ndarray:
     return np.concatenate([np.asarray(v, np.float64) for v in values], axis=1)
 
 
+@pytest.mark.slow("one of four members stays inside", but=1)
 @pytest.mark.parametrize(("trials", "chunk"), [(1, 1), (7, 7), (2100, 7), (100, 64)])
 def test_mean_and_variance_are_those_of_all_trials(trials, chunk):
     found = moments(KEY, two_statistics, trials=trials, chunk=chunk)
@@ -50,6 +51,7 @@ def test_sizes_may_be_whole_numbers_of_numpy_and_jax(whole):
     assert np.array_equal(found.mean, moments(KEY, two_statistics, trials=10, chunk=7).mean)
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("shift", [0, 10_000, -8_000_000])
 def test_variance_does_not_drown_in_a_mean_however_large(shift):
     """Whole numbers, so that no statistic is rounded: only sums are."""
@@ -63,6 +65,7 @@ def test_variance_does_not_drown_in_a_mean_however_large(shift):
     assert found.variance[0] == pytest.approx(values.var(ddof=1), rel=4 * host_sum_atol(8))
 
 
+@pytest.mark.slow("one of four members stays inside", but=1)
 @pytest.mark.parametrize("power", [-95, -70, 64, 120])
 def test_moments_scale_with_the_statistic(power):
     """By a power of two: the same digits throughout, also where its squares leave float32."""
@@ -86,6 +89,7 @@ def test_the_variance_is_not_negative_where_one_trial_stands_alone():
     assert moments(KEY, alone, trials=2**16, chunk=2**16).variance[0] >= 0
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -3e38])
 def test_a_statistic_that_leaves_its_type_is_refused(wrong):
     def draw(key, n):
@@ -101,6 +105,7 @@ def test_what_never_varies_has_no_variance():
     assert found.variance[0] == found.standard_error[0] == 0
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_more_trials_begin_with_the_same_chunks():
     few = moments(KEY, two_statistics, trials=256 * 8, chunk=8)
     more = moments(KEY, two_statistics, trials=257 * 8, chunk=8)

@@ -42,6 +42,7 @@ def has_normal_length(draws: np.ndarray) -> bool:
     return True
 
 
+@pytest.mark.slow("six of nine members stay inside", but=6)
 @pytest.mark.parametrize("sample", COUPLINGS.values(), ids=COUPLINGS.keys())
 @pytest.mark.parametrize("row", [0, 1, M - 1])
 def test_every_row_is_standard_normal(sample, row):
@@ -51,6 +52,7 @@ def test_every_row_is_standard_normal(sample, row):
     assert all(mean_interval(draws[:, i], 1.0, ERROR_RATE).contains(Interval.point(0.0)) for i in range(D))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_sqrt_norms_are_not_normal():
     assert not has_normal_length(rows(SQRT)[:, 0])
     assert np.abs(np.sum(rows(SQRT) ** 2, axis=2) - D).max() <= D * orthonormal_atol(D, D)
@@ -71,6 +73,7 @@ def test_few_rows_are_a_part_of_one_block():
     assert np.abs(w @ w.T - 8 * np.eye(3)).max() <= 8 * orthonormal_atol(3, 8)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_quasi_random_rows_fill_the_space_evenly():
     """Exactly half of 2^k rows have a positive coordinate, and a quarter lies beyond each quartile."""
     w = np.asarray(quasi_monte_carlo_projection(key_for(0, "even"), 64, 3))
@@ -122,6 +125,7 @@ def test_unknown_norms_and_too_many_directions_are_refused():
         quasi_monte_carlo_projection(key_for(0), 1, 21202)
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("whole", [np.int64, jnp.int32])
 @pytest.mark.parametrize("projection", [gaussian_projection, orthogonal_projection, quasi_monte_carlo_projection])

@@ -50,6 +50,7 @@ def test_the_factors_give_the_covariances(queries):
         assert np.abs(factor @ factor.T - covariance).max() <= tolerance
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_equal_queries_get_equal_scores():
     # A Cholesky factor of the singular covariance would set them apart by the root of the rounding error.
     law = score_law(jnp.stack([QUERIES[0], QUERIES[0], -QUERIES[0]]), MEANS, FACTORS)
@@ -59,6 +60,7 @@ def test_equal_queries_get_equal_scores():
     assert np.abs(scores[0] + scores[2]).max() <= tolerance
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("source", [{}, {"normal": hashed_normal}], ids=["threefry", "hashed"])
 def test_scores_have_their_joint_law(source):
     law = score_law(QUERIES, MEANS, FACTORS)

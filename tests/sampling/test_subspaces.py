@@ -18,6 +18,7 @@ def test_principal_vectors_meet_at_the_given_angles():
     assert np.max(np.abs(np.asarray(a @ b.T) - wanted)) <= orthonormal_atol(7, 9)
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("m", "n"), [(3, 4), (4, 3), (3, 3)])
 def test_bases_are_orthonormal_and_keep_the_angles(m, n):
     a, b = subspace_pair(key_for(0, "pair"), 9, m, n, angles=jnp.asarray(ANGLES, float))
@@ -36,6 +37,7 @@ def test_bases_are_turned_within_their_subspaces():
         assert np.min(np.abs(product)) > 8 * orthonormal_atol(6, 9)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_angles_may_be_traced():
     def cosine(angle):
         a, b = principal_frames(key_for(0, "frames"), 4, 1, 1, angles=angle[None])

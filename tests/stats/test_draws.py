@@ -117,7 +117,7 @@ def findings_on():
     return said
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("devices", [2, 8])
 def test_findings_are_the_same_bytes_however_many_devices_share_the_work(findings_on, devices):
     """Starts a process for each number of devices, which judges a claim."""

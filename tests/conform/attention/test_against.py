@@ -54,13 +54,13 @@ def compared(target, other, kind="softmax"):
     return {row.name: row for row in suite.rows(("against", "differences"))}
 
 
-@pytest.mark.slow("two of six members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("other", [*right.RIGHT, tokens_first], ids=lambda each: each.__name__)
 def test_right_code_agrees_however_it_is_written_and_laid_out(other):
     assert compared(plain, other)["against"].verdict == "holds"
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("target", "other", "kind", "said"),
     [
@@ -86,6 +86,7 @@ def test_two_that_are_alike_have_no_row_of_differences():
     assert [*compared(plain, plain)] == ["against"]
 
 
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(
     ("target", "other", "said"),
     [

@@ -43,7 +43,7 @@ def test_a_box_of_another_kind_has_right_code_beside_it():
     assert beside >= {*others.BOXES, *others.CONVENTIONS}
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("name", "found_by"),
     [("rotation-without-its-minus", "rotation"), ("maximum-over-future-positions", "causality")],
@@ -86,6 +86,7 @@ def test_right_code_of_every_other_kind_is_asked_whole_and_never_accused():
     assert max(max(each["largest"].values()) for each in rows if each["largest"]) < 1
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_other_draws_hand_over_other_numbers_and_the_same_ones_again():
     seen = {}
 
@@ -105,7 +106,7 @@ def test_other_draws_hand_over_other_numbers_and_the_same_ones_again():
     assert both["asked"] == 2 * first["asked"]
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("one of four members stays inside", but=1)
 @pytest.mark.parametrize(
     ("target", "narrow", "alarms"),
     [
@@ -126,6 +127,7 @@ def quiet(line):
     del line
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_small_calibration_of_right_code():
     names = ("numpy: plain", "numpy: one_key_after_the_other", "torch: plain")
     found = run.of_right(2, quiet, names)

@@ -29,6 +29,7 @@ def place(file, name):
     return Place(str(FOLDER), "", file, name, FOLDER)
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("name", ["by_seed", "by_generator", "by_what_is_shared"])
 def test_what_right_dropout_drops_is_shown(name, tmp_path):
     drawing = drawing_of(Direct(getattr(dropout_code, name)), {})

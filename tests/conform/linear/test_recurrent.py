@@ -26,6 +26,7 @@ def test_right_recurrences_hold_however_they_are_written(target):
     assert suite.largest < 0.5
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("pair", code.AGAINST, ids=lambda each: each[0].__name__)
 def test_two_right_forms_of_one_recurrence_agree(pair):
     if pair[0] is code.delta_chunked:
@@ -46,13 +47,14 @@ def test_chunks_that_do_not_divide_the_length_may_be_refused():
     assert (row.verdict, "do not divide" in row.line) == ("convention", True)
 
 
-@pytest.mark.slow("five of 19 members stay inside", but=5)
+@pytest.mark.slow("three of 19 members stay inside", but=3)
 @pytest.mark.parametrize("bug", code.BUGS)
 def test_a_planted_bug_fails(bug):
     suite = RecurrentSuite(Direct(code.buggy(bug)), "recurrent")
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy(""))[1] == []
 
@@ -159,6 +161,7 @@ def test_a_snippet_shows_that_parts_are_not_the_whole(capsys, at):
     assert float(done.stdout) > 0.01
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_another_form_is_named_on_the_command_line(capsys, at):
     other = f"{at}/targets.py::forgets"
     assert main(["conform", f"{at}/targets.py::whole", "--as", "recurrent", "--against", other]) == 0

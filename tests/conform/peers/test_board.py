@@ -111,6 +111,7 @@ def test_a_right_entry_point_holds_and_a_wrong_one_fails(judged):
     ]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_failure_is_shown_by_lines_that_do_not_know_this_package(judged):
     both, out, _ = judged
     (red,) = cells.reds(cells.results(out, both))
@@ -227,6 +228,7 @@ def test_who_answers_no_trial_call_fails_by_name(folder, tmp_path):
     assert "--layout" not in row["line"]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_who_ends_the_process_is_started_again_and_who_hangs_is_ended(folder, monkeypatch):
     import numpy as np
 
@@ -401,6 +403,7 @@ def test_a_name_stands_for_a_library_or_an_entry_point():
     assert {each.library for each in entries_of("flax")} == {"flax"}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_figure_explains_every_word_of_its_cells():
     pytest.importorskip("matplotlib")
     from attnlab_theory.conform.peers import figure

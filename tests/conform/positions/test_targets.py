@@ -95,6 +95,7 @@ def lines(found):
     return {row["identity"]: (row["verdict"], row["line"]) for row in found["rows"]}
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(
     ("name", "said"),
     [("ends_when_odd", "ended the process (exit status 3)"), ("hangs_when_odd", "took longer than 0.3 s")],
@@ -109,6 +110,7 @@ def test_a_call_that_fails_is_one_line_that_names_it_and_the_rest_goes_on(capsys
     assert rows["same result"][0] == "holds"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_target_that_hangs_at_once_is_given_up_after_one_call(capsys, at):
     assert main(["conform", f"{at}/targets.py::hangs", "--as", "rotary", "--call-seconds", "0.3"]) == 2
     said = capsys.readouterr().err
@@ -116,6 +118,7 @@ def test_a_target_that_hangs_at_once_is_given_up_after_one_call(capsys, at):
     assert (said.count("\n"), "took longer than 0.3 s" in said) == (1, True)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_is_printed_and_written_is_told_of(capsys, at):
     code, found = judged(capsys, at, "prints_and_writes", "rotary")
     assert code == 1
@@ -142,6 +145,7 @@ def test_options_that_make_no_sense_are_refused(capsys, at, options, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow("one of five members stays inside", but=1)
 @pytest.mark.parametrize(
     ("kind", "name", "identity"),
     [
@@ -198,6 +202,7 @@ def test_only_the_pairs_that_exist_are_taken():
         RotarySuite(Direct(lambda x, positions: x), "rotary", {"pairs": "thirds"})
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(
     ("name", "kind"), [("rotated", "rotary"), ("short_table", "sinusoidal"), ("steep", "alibi")]
 )

@@ -11,6 +11,7 @@ def name_of(target):
     return getattr(target, "__name__", "")
 
 
+@pytest.mark.slow("one of five members stays inside", but=1)
 @pytest.mark.parametrize(("target", "told"), RIGHT.items(), ids=name_of)
 def test_right_decoders_hold_and_what_they_are_told_is_said(target, told):
     suite = DecodeSuite(Direct(target), "decode")
@@ -18,6 +19,7 @@ def test_right_decoders_hold_and_what_they_are_told_is_said(target, told):
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("target", WRONG, ids=name_of)
 def test_wrong_ones_fail_whatever_they_are_told(target):
     rows = {row.name: row for row in DecodeSuite(Direct(target), "decode").rows()}

@@ -57,6 +57,7 @@ def test_a_model_goes_on_from_another(capsys, folder, tmp_path):
     assert (code, told["origin"]["variant"], told["best_epoch"]) == (0, "pretrained", 1)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_evaluate_tells_both_perplexities_and_what_was_cut(capsys, folder):
     (folder / "long").write_text("a cat runs\n" + "a " * 30 + "\n")
     code, out, _ = run(capsys, "evaluate", folder / "model", "--test", folder / "long", "--json")

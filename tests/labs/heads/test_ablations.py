@@ -88,6 +88,7 @@ def test_a_head_that_is_left_out_hands_on_its_mean_over_all_tokens(asked):
     assert np.all(np.mean(np.abs(found.single - found.whole), axis=2) > 1e-4)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_pairs_are_of_the_heads_that_half_of_the_sentences_miss_least(asked):
     _, _, found = asked
     half = found.chosen_by
@@ -104,6 +105,7 @@ def test_a_head_that_moves_answers_to_both_sides_is_missed():
     assert least_moving(np.full(4, 2.0), single, most=1) == [(1, 1)]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_head_whose_values_are_one_vector_moves_nothing():
     """Its output is the same for all tokens already."""
     reading, _ = before_reviews(classifier(), 40)

@@ -86,6 +86,7 @@ def test_heads_of_strong_scores_survive_no_random_features():
         assert said(found, f"{kind} features, independent", 256) == [Verdict.REFUTED] * 2
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_heads_that_look_around_survive_a_window_and_no_random_features():
     """Measures every approximation in `TRIED` on each of many sentences."""
     _, found = judged(strength=0.0, near=True)
@@ -94,6 +95,7 @@ def test_heads_that_look_around_survive_a_window_and_no_random_features():
     assert said(found, "Linformer, pooled", 9) == [Verdict.REFUTED] * 2
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_theory_knows_the_features_but_for_those_of_rare_large_products():
     """Rare projections make the variance of positive features: what is drawn errs less than the delta method."""
     estimates, found = judged(strength=0.7)
@@ -228,6 +230,7 @@ def test_the_least_rank_is_that_of_the_outputs_and_no_sketch_does_with_less():
     assert np.all(found.drawn > found.least)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_classifier_with_all_heads_replaced_is_compared_on_the_same_sentences():
     """Compiles the classifier anew for each approximation, and reads 120 reviews by each."""
     reading, labels = before_reviews(classifier(), 120)

@@ -67,6 +67,7 @@ def test_with_all_kept_the_states_are_the_models_own(of_encoder):
     assert states(of_encoder, Kept.ALL).dtype == np.float64
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_both_kinds_of_models_can_be_taken_apart(of_encoder, of_gpt):
     assert isinstance(of_encoder, Layered)
     assert isinstance(of_gpt, Layered)
@@ -80,6 +81,7 @@ def test_with_all_kept_a_gpts_last_state_gives_its_logits(of_gpt):
     assert gap(of_gpt.model._logits(last[None])[0], of_gpt.model(ids)) <= rounding(lambda m: m(ids), of_gpt.model)
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("which", ["of_encoder", "of_gpt"])
 def test_an_mlp_that_is_left_out_is_one_that_adds_nothing(which, request):
     reading = request.getfixturevalue(which)
@@ -100,6 +102,7 @@ def test_without_skip_connections_nothing_of_a_token_passes_by_attention(which, 
         assert (collapse.distances(states(same, kept))[1] < 1e-12) == (not kept.skips)
 
 
+@pytest.mark.slow("two of eight members stay inside", but=2)
 @pytest.mark.parametrize("kept", Kept)
 @pytest.mark.parametrize("which", ["of_encoder", "of_gpt"])
 def test_a_layer_hands_on_what_is_kept_of_it(which, kept, request):
@@ -180,6 +183,7 @@ def test_a_text_of_single_tokens_is_refused():
         collapse.measured(lone, sentences=5)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_states_that_are_no_numbers_are_refused(of_gpt):
     many = dataclasses.replace(of_gpt, tokens=of_gpt.tokens[:1] * 20)
     broken = jax.tree.map(lambda x: x * jnp.nan, many.model)

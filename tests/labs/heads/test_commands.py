@@ -52,6 +52,7 @@ def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
     assert {f["claim"] for f in told["findings"]} >= {"queries-leave-keys-alone", "keys-move-alone"}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_where_nothing_is_tied_it_says_that_gambles_were_not_judged(checkpoint, tmp_path, capsys):
     """Measures every head on 121 sentences."""

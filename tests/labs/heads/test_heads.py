@@ -72,7 +72,7 @@ def test_what_is_no_trace_is_refused():
         Tokens(ids=np.zeros(0, int), special=np.zeros(0, bool))
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("positions", [None, Rotary()], ids=["learned", "rotary"])
 def test_the_weights_of_a_gpts_traces_are_its_own(positions):
     """Compiles the maps of attention for sentences of three lengths."""
@@ -90,6 +90,7 @@ def test_the_weights_of_a_gpts_traces_are_its_own(positions):
     assert reading.name_of(int(traces[0].tokens.ids[-1])) == "cat"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_scores_that_are_no_inner_products_are_refused():
     for changes in ({"positions": Alibi()}, {"mixer": Additive()}):
         with pytest.raises(ValueError, match="not inner products"):
@@ -227,6 +228,7 @@ def test_isotropic_keys_have_no_noisy_length():
         assert each.interval.low <= 0 <= each.interval.high
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_slopes_and_excesses_get_no_verdict(stretched):
     """What they would be held against is false of trained models, whatever their keys do."""
     claims = {f.claim for f in families.verdicts(stretched).findings}

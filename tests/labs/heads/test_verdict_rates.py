@@ -115,6 +115,7 @@ def test_scores_on_two_points_are_shown_not_to_be_normal():
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_distance_of_two_points_from_normal_is_covered():
     assert missing(*lopsided()) <= LIMIT
 
@@ -162,11 +163,13 @@ def test_theory_is_shown_to_be_worse_where_keys_turn_away_from_their_query():
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_theory_knows_how_sure_it_is_where_its_law_holds():
     found = predicted(keys_turn=False, judging=40)[0].variance_ratio
     assert missing(families(found, ratio_bands), 1.0) <= LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_noise_is_shown_to_add_to_the_prediction_or_nothing_is_where_theorys_law_holds():
     found = predicted(keys_turn=False, judging=40)[0]
     gains = found.explained - found.without_noise
@@ -220,7 +223,7 @@ def broken(name, amount, asked=None):
     return judged(QUANTITIES[asked][0], families(getattr(found, asked)))
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_holds_is_said_to(name):
     """Draws thousands of sentences for `LAYERS` layers, and judges every layer."""
@@ -229,7 +232,7 @@ def test_an_assumption_that_holds_is_said_to(name):
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("asked", ["spread", "together"])
 def test_a_shift_is_no_other_break(asked):
     """Draws thousands of sentences for `LAYERS` layers, and judges every layer."""
@@ -238,7 +241,7 @@ def test_a_shift_is_no_other_break(asked):
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_breaks_is_said_to(name):
     verdicts = broken(name, 2.5 * QUANTITIES[name][1])
@@ -246,7 +249,7 @@ def test_an_assumption_that_breaks_is_said_to(name):
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_breaks_by_its_margin_lies_on_the_border_where_either_verdict_is_an_error(name):
     assert decided(broken(name, QUANTITIES[name][1])) <= LIMIT
@@ -268,14 +271,17 @@ def no_better():
     return of_heads(rows_of(mean=mean, variance=deviation**2, weight=weight, baseline=baseline), GROUPS)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_theory_that_errs_as_the_mean_weight_does_lies_on_the_border_where_either_verdict_is_an_error():
     assert decided(gained(no_better())) <= LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_predicted_variance_that_is_right_is_covered():
     assert missing(families(no_better().variance_ratio, ratio_bands), 1.0) <= LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_calibration_curve_is_that_of_tenths_and_without_a_group_that_of_the_others():
     rng, shape = np.random.default_rng(9), (100, 2, LAYERS, HEADS)
     rows = rows_of(mean=rng.random(shape), weight=rng.random(shape))

@@ -57,6 +57,7 @@ def test_the_homeworks_slope_is_found_and_covered():
     )
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_mean_keys_length_is_measured_without_its_noise():
     """The squared length of a mean of six types is 5/6; a plug-in would add the motion of whole sentences."""
     for law in (KeyLaw.ISOTROPIC, KeyLaw.COMMON_MOTION):
@@ -108,6 +109,7 @@ def test_two_independent_coins_lie_on_the_border_where_either_verdict_is_an_erro
     assert abs(np.mean([each.correlation[0] for each in layers(LayerLaw.COINS)])) < 0.02
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_index_of_one_head_is_that_of_the_logit_normal_split():
     """Both keys are stretched: the logit is normal with variance beta^2 (1/2 + 1/2 + 4a)."""
     from attnlab_theory.theory.noisy_keys.one_head import logit_normal_variance

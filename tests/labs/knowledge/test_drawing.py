@@ -18,6 +18,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_every_committed_figure_is_drawn_again_from_the_committed_numbers(capsys, folder):
     code, out, err = run(capsys, "draw", folder)
     assert (code, err) == (0, "")

@@ -63,6 +63,7 @@ def test_a_run_writes_models_tables_and_figures(done):
     }
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_one_seed_finds_nothing_and_says_what_it_takes(done):
     assert record.read_findings(done / "knowledge.json") == ()
     about = json.loads((done / "knowledge.run.json").read_text())

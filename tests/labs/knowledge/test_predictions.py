@@ -90,6 +90,7 @@ def test_log_probabilities_are_those_of_the_prediction_and_its_mark(unfinished):
     assert unfinished.log_probability.dtype == np.float64
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_right_answers_are_counted(answered):
     places = ("London",) * 3 + answered.predictions[3:]
     found = dataclasses.replace(answered, questions=dataclasses.replace(QUESTIONS, places=places)).score()

@@ -114,6 +114,7 @@ def stop_after(run, path, steps):
     assert runs.complete(run, path, begin, after=lambda metrics: metrics.step == steps) == steps
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_closed_run_goes_on_to_the_same_bytes_with_every_loss(small, tmp_path):
     finish(small, tmp_path / "whole", resume=False)
     stop_after(small, tmp_path / "closed", 3)

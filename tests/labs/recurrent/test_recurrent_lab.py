@@ -37,7 +37,7 @@ def test_all_arms_have_as_many_parameters_within_three_per_cent():
     assert max(counts) / min(counts) < 1.03
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("arm", EQUAL, ids=ARMS)
 def test_gradients_by_distance_are_those_of_differences(arm):
     """Differentiates the model twice: by distance as the lab does, and by a table of tokens."""
@@ -74,6 +74,7 @@ def test_texts_end_at_eos_and_garbled_words_are_counted():
         texts(jax.random.key(1), crossed, text, count=1, steps=2)
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
 def test_a_tuning_run_starts_at_the_uniform_loss_and_learns(cell):
     setting = Tuned(cell=cell, hidden=8, length=10, rate=0.05, published=0.0)
@@ -174,6 +175,7 @@ def run(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
     """Trains a model of every arm for three epochs."""
     code, _, out = run("--unit", "characters", "--parts", "equal", "--epochs", "3")
@@ -198,6 +200,7 @@ def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
     assert {(each["runs"], each["needs"]) for each in about["not_judged"]} == {(1, 3)}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_models_of_the_grammar_do_not_stop_early_either(tmp_path):
     small = functools.partial(generated, sizes=Sizes(train=64))
     lab = Networks(preset=TINY, seeds=(0,), material=small, letters=small, folder=tmp_path, arms=("equal",))

