@@ -16,7 +16,7 @@ INNER = "not slow"
 WORDS = 4
 """A reason with fewer words names nothing that is kept."""
 MOST = 40
-"""Of 100 tests. If more of them were outside, `make test` would not be the tests any more."""
+"""So many of 100 tests may lie outside. With more, `make test` would not be the tests any more."""
 
 
 def slow(items: list[pytest.Item]) -> list[pytest.Item]:

@@ -1,5 +1,5 @@
-"""Shapes are checked, promotion is strict, Hypothesis draws the same cases in every run, XLA compiles in haste and
-equal programs once, no worker holds more than 1.5 GB, and a slow test says what stays in `make test`.
+"""Shapes are checked, promotion is strict, and Hypothesis draws the same cases in every run. XLA compiles in haste
+and equal programs once. No worker holds more than 1.5 GB, and a slow test says what stays in `make test`.
 
 `ATTNLAB_EXPLORE=1` draws new cases, five times as many, and compiles as users do: whoever changes an operator runs
 that, nobody else meets a failure that the next run does not repeat. `ATTNLAB_X64=1` is the second pass of

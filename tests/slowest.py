@@ -31,7 +31,7 @@ class Run(NamedTuple):
     circle: str
     told: list[str]
     seconds: dict[str, float]
-    """Of each test: its setup, call and teardown."""
+    """What each test took: its setup, call and teardown."""
 
 
 class Durations:

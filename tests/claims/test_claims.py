@@ -14,7 +14,7 @@ import pytest
 from attnlab_theory.claims import CLAIMS, Claim, Finding, Setting, Verdict, check, check_rivals, judge
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
-from tests.claims.committed import findings_of
+from tests.claims.findings import findings_of
 
 # Two measurements of each setting, one for the claim and one for its moved copies, and two more of the one setting.
 # All of them together miss a truth with this chance, whatever they share: programs, draws or keys.

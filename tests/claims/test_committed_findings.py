@@ -10,14 +10,14 @@ import pytest
 
 from attnlab_theory.claims import CLAIMS, Claim, Setting, judge
 from attnlab_theory.stats import Interval
-from tests.claims.committed import findings_of
+from tests.claims.findings import findings_of
 
 RTOL = 1e-6
 """Most predictions are the same to the bit. Integrals stop at 1e-8. Some read problems that jax draws in float32,
 whose rounding of 6e-8 depends on how it is compiled."""
 
 ATOL = 1e-3
-"""Of a resolution: a prediction of nothing may be a difference of rounding errors."""
+"""Times the resolution: a prediction of nothing may be a difference of rounding errors."""
 
 SLOW = ("weights-within-one-deviation", "error-chance-without-variance", "naive-test-fails-correct-code")
 """Claims whose integrals take a fifth of a second or more at each setting."""

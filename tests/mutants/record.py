@@ -182,8 +182,8 @@ def _row(name: str, tried: int, every: int, inner: int, both: int, surviving: in
 def families(paths: list[Path]) -> str:
     """Markdown of the parametrised tests of records whose tests were asked to the end, the most members first.
 
-    Of each family: how many members were asked of some mutant, how many mutants made one of them fall, and how many
-    of these mutants did not make all fall that were asked. Where that is never so, one member says what all say.
+    A row tells of a family how many members were asked, and how many mutants made one of them fall. The last number
+    is how many of these mutants spared another member. Where it is nought, one member says what all say.
     """
     members: dict[str, set[str]] = collections.defaultdict(set)
     killed, apart = collections.Counter[str](), collections.Counter[str]()
