@@ -44,7 +44,7 @@ def read_by(model, reading):
     return dataclasses.replace(reading, model=model.encoder, classifier=model)
 
 
-@pytest.mark.slow("a head whose absence must change no log-odds stays inside")
+@pytest.mark.slow("verdicts on given log-odds, and values replaced in a pass, stay inside")
 def test_log_odds_are_the_classifiers_own_in_the_order_of_the_sentences(asked):
     """Leaves out every head, and pairs of them, before a hundred reviews."""
     reading, _, found = asked
@@ -68,7 +68,7 @@ def _out(model, layer):
     return out.weight, out.bias
 
 
-@pytest.mark.slow("a head whose output is its mean already stays inside")
+@pytest.mark.slow("values replaced in a pass, and what they move, stay inside")
 def test_a_head_that_is_left_out_hands_on_its_mean_over_all_tokens(asked):
     """Reads a hundred reviews again and again: for the means, the traces and the rounding."""
     reading, _, found = asked
@@ -88,7 +88,7 @@ def test_a_head_that_is_left_out_hands_on_its_mean_over_all_tokens(asked):
     assert np.all(np.mean(np.abs(found.single - found.whole), axis=2) > 1e-4)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how the heads that move answers least are found stays inside")
 def test_pairs_are_of_the_heads_that_half_of_the_sentences_miss_least(asked):
     _, _, found = asked
     half = found.chosen_by
@@ -105,7 +105,7 @@ def test_a_head_that_moves_answers_to_both_sides_is_missed():
     assert least_moving(np.full(4, 2.0), single, most=1) == [(1, 1)]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("values replaced in a pass, and what they move, stay inside")
 def test_a_head_whose_values_are_one_vector_moves_nothing():
     """Its output is the same for all tokens already."""
     reading, _ = before_reviews(classifier(), 40)

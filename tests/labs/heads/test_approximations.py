@@ -69,7 +69,7 @@ def said(judged, name, budget):
     return [f.verdict for f in judged.of("the-head-survives", approximation=name, budget=budget)]
 
 
-@pytest.mark.slow("heads that look around, which survive a window alone, stay inside")
+@pytest.mark.slow("errors of a window over all keys, and over one, stay inside")
 def test_heads_of_faint_scores_survive_random_features_and_no_window():
     """Weights are nearly even: any features know them, and a window loses what is far away."""
     _, found = judged(strength=0.2)
@@ -78,7 +78,7 @@ def test_heads_of_faint_scores_survive_random_features_and_no_window():
     assert said(found, "sliding window", 9) == [Verdict.REFUTED] * 2
 
 
-@pytest.mark.slow("heads that look around and survive no random features stay inside")
+@pytest.mark.slow("errors of random features, at once and in turn, stay inside")
 def test_heads_of_strong_scores_survive_no_random_features():
     """Measures every approximation in `TRIED` on each of many sentences."""
     _, found = judged(strength=3.0)
@@ -86,7 +86,7 @@ def test_heads_of_strong_scores_survive_no_random_features():
         assert said(found, f"{kind} features, independent", 256) == [Verdict.REFUTED] * 2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("errors of a window over all keys, and over one, stay inside")
 def test_heads_that_look_around_survive_a_window_and_no_random_features():
     """Measures every approximation in `TRIED` on each of many sentences."""
     _, found = judged(strength=0.0, near=True)
@@ -95,7 +95,7 @@ def test_heads_that_look_around_survive_a_window_and_no_random_features():
     assert said(found, "Linformer, pooled", 9) == [Verdict.REFUTED] * 2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a prediction of four times the features, which is refuted, stays inside")
 def test_theory_knows_the_features_but_for_those_of_rare_large_products():
     """Rare projections make the variance of positive features: what is drawn errs less than the delta method."""
     estimates, found = judged(strength=0.7)
@@ -192,7 +192,7 @@ def test_more_features_than_a_thousand_have_independent_projections():
         losses.approximations(causal=False, most_features=1000)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("features for a tenth, interpolated or unknown, stay inside")
 def test_features_beyond_a_thousand_are_found_and_held_against_theory():
     """Heads that take more than 1,024 features for a tenth, and fewer than 4,096."""
     few = [RandomFeatures(budget=budget, kind=FeatureMap.TRIGONOMETRIC) for budget in losses.FEATURES]
@@ -230,7 +230,7 @@ def test_the_least_rank_is_that_of_the_outputs_and_no_sketch_does_with_less():
     assert np.all(found.drawn > found.least)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("an encoder whose heads are all replaced stays inside")
 def test_a_classifier_with_all_heads_replaced_is_compared_on_the_same_sentences():
     """Compiles the classifier anew for each approximation, and reads 120 reviews by each."""
     reading, labels = before_reviews(classifier(), 120)

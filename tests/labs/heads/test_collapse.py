@@ -67,7 +67,7 @@ def test_with_all_kept_the_states_are_the_models_own(of_encoder):
     assert states(of_encoder, Kept.ALL).dtype == np.float64
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("both kinds of models without skip connections stay inside")
 def test_both_kinds_of_models_can_be_taken_apart(of_encoder, of_gpt):
     assert isinstance(of_encoder, Layered)
     assert isinstance(of_gpt, Layered)
@@ -183,7 +183,7 @@ def test_a_text_of_single_tokens_is_refused():
         collapse.measured(lone, sentences=5)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a text of single tokens, which is refused, stays inside")
 def test_states_that_are_no_numbers_are_refused(of_gpt):
     many = dataclasses.replace(of_gpt, tokens=of_gpt.tokens[:1] * 20)
     broken = jax.tree.map(lambda x: x * jnp.nan, many.model)

@@ -32,7 +32,7 @@ def checkpoint(tmp_path_factory):
     return path
 
 
-@pytest.mark.slow("the same part without near ties, and the collapse alone, stay inside")
+@pytest.mark.slow("the collapse alone, and heads counted without a verdict, stay inside")
 def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
     """Measures every head on 400 sentences, and paints four figures."""
     out = tmp_path / "heads"
@@ -52,7 +52,7 @@ def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
     assert {f["claim"] for f in told["findings"]} >= {"queries-leave-keys-alone", "keys-move-alone"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("heads that are not judged, counted for each question, stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_where_nothing_is_tied_it_says_that_gambles_were_not_judged(checkpoint, tmp_path, capsys):
     """Measures every head on 121 sentences."""
@@ -168,7 +168,7 @@ def test_without_a_text_the_review_lab_lends_what_it_tests_with():
     assert texts.text_of(None, labelled=False, sentences=7, seed=3).sentences == drawn(3, Sizes())[2].texts[:7]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a text whose words are too rare, which is refused, stays inside")
 def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys):
     """Runs the command for every complaint; some read the model before they refuse."""
     few = tmp_path / "few.txt"

@@ -29,7 +29,7 @@ def read(tmp_path_factory):
     return encoder.reading(model, text, SENTENCES)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("weights of one encoder, against its queries and keys, stay inside")
 def test_softmax_of_the_scores_is_what_the_model_weighs_by(read):
     """Runs the model three times on each of two sentences, operation by operation."""
     for number, trace in zip((2, 0), read.traces((2, 0)), strict=True):

@@ -72,7 +72,7 @@ def test_what_is_no_trace_is_refused():
         Tokens(ids=np.zeros(0, int), special=np.zeros(0, bool))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("weights of one encoder, against its queries and keys, stay inside")
 @pytest.mark.parametrize("positions", [None, Rotary()], ids=["learned", "rotary"])
 def test_the_weights_of_a_gpts_traces_are_its_own(positions):
     """Compiles the maps of attention for sentences of three lengths."""
@@ -90,7 +90,7 @@ def test_the_weights_of_a_gpts_traces_are_its_own(positions):
     assert reading.name_of(int(traces[0].tokens.ids[-1])) == "cat"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what is no trace, and is refused, stays inside")
 def test_scores_that_are_no_inner_products_are_refused():
     for changes in ({"positions": Alibi()}, {"mixer": Additive()}):
         with pytest.raises(ValueError, match="not inner products"):
@@ -206,7 +206,7 @@ def stretched():
     return lab(KeyLaw.NOISY_LENGTH, variance=0.02)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("theory that beats the mean weight on these keys stays inside")
 def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
     """Goes the lab's whole way, from hundreds of traces to verdicts on four heads."""
     judged = families.verdicts(stretched).findings
@@ -218,7 +218,7 @@ def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
     assert all(f.expect is None for f in judged)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the homework's keys, whose variances rise with mean scores, stay inside")
 def test_isotropic_keys_have_no_noisy_length():
     """Goes the lab's whole way, from hundreds of traces to verdicts on four heads."""
     found = lab(KeyLaw.ISOTROPIC)
@@ -228,7 +228,7 @@ def test_isotropic_keys_have_no_noisy_length():
         assert each.interval.low <= 0 <= each.interval.high
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("slopes and excesses without a verdict, counted by sign, stay inside")
 def test_slopes_and_excesses_get_no_verdict(stretched):
     """What they would be held against is false of trained models, whatever their keys do."""
     claims = {f.claim for f in families.verdicts(stretched).findings}
@@ -250,7 +250,7 @@ def test_theory_predicts_the_weights_of_independent_normal_keys(stretched):
         assert each.interval.low < 1 < each.interval.high
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("heads whose keys do not vary, which are not judged, stay inside")
 def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
     """A word that only begins sentences has one key in a causal model: the variance of its scores is 0."""
     kinds = jax.random.randint(jax.random.key(5), (300, 6), 0, 4)

@@ -38,7 +38,7 @@ def ids(folder, *sentences, told=None):
     return [tokens.ids.tolist() for tokens in reading.tokens]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the mark and the added tokens of such a folder stay inside")
 def test_a_folder_of_gpt2s_is_read_with_the_tokens_that_lie_in_it(folder):
     told = []
     assert ids(folder, "alala su", told=told) == [[9, 5, 6, 8]]

@@ -136,20 +136,20 @@ def test_where_chance_dealt_the_means_no_excess_goes_beyond_it(kind):
     assert sum(beyond_chance(kind)) <= LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how many of these heads lie beyond chance, as on the page, stays inside")
 def test_the_homeworks_law_has_an_excess_of_a_tenth_of_its_stretch_already():
     above, _ = beyond_chance(Kind.LENGTH)
     assert above >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how many of these heads lie beyond chance, as on the page, stays inside")
 @pytest.mark.parametrize(("kind", "side"), [(Kind.NORMED, 1), (Kind.FALLING, 0)], ids=["below", "above"])
 def test_a_layer_norm_alone_makes_an_excess_of_either_sign(kind, side):
     """So the null that chance dealt the means is false of layer-normalised vectors, and nothing is judged by it."""
     assert beyond_chance(kind)[side] >= LAYERS / 2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how many of these heads lie beyond chance, as on the page, stays inside")
 def test_related_types_go_beyond_chance_to_both_sides():
     """Types of a family are no independent cases."""
     above, below = beyond_chance(Kind.RELATED)

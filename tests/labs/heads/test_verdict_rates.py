@@ -76,7 +76,7 @@ def normal(law):
     return distances(kinds, jax.random.normal(for_queries, k.shape), k)[0]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two heads on two points, far from normal, stay inside")
 @pytest.mark.parametrize("law", [KeyLaw.ISOTROPIC, KeyLaw.COMMON_MOTION], ids=str)
 def test_normal_scores_are_shown_to_be_normal_by_a_thousand_sentences(law):
     """Draws thousands of sentences for `LAYERS` layers, and judges every layer."""
@@ -108,14 +108,14 @@ def lopsided():
     return found, np.mean(furthest, axis=2)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two heads on two points, far from normal, stay inside")
 def test_scores_on_two_points_are_shown_not_to_be_normal():
     verdicts = judged("distance from normal", lopsided()[0])
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how far one sentence moves the measured distance stays inside")
 def test_the_distance_of_two_points_from_normal_is_covered():
     assert missing(*lopsided()) <= LIMIT
 
@@ -147,7 +147,7 @@ def gained(found):
     return judged("explained by theory less by the type", families(found.explained - found.by_baseline))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("four heads whose weights theory predicts better stay inside")
 def test_theory_is_shown_to_beat_the_mean_weight_where_its_law_holds():
     """Predicts the weights of `LAYERS` layers, sentence by sentence, and judges every layer."""
     verdicts = gained(predicted(keys_turn=False, judging=40)[0])
@@ -155,7 +155,7 @@ def test_theory_is_shown_to_beat_the_mean_weight_where_its_law_holds():
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the contrary, four heads that theory predicts better, stays inside")
 def test_theory_is_shown_to_be_worse_where_keys_turn_away_from_their_query():
     """Predicts the weights of `LAYERS` layers, sentence by sentence, and judges every layer."""
     verdicts = gained(predicted(keys_turn=True, judging=20)[0])
@@ -163,13 +163,13 @@ def test_theory_is_shown_to_be_worse_where_keys_turn_away_from_their_query():
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("four heads whose squared errors are as predicted stay inside")
 def test_theory_knows_how_sure_it_is_where_its_law_holds():
     found = predicted(keys_turn=False, judging=40)[0].variance_ratio
     assert missing(families(found, ratio_bands), 1.0) <= LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what noise adds in four heads, without a verdict, stays inside")
 def test_noise_is_shown_to_add_to_the_prediction_or_nothing_is_where_theorys_law_holds():
     found = predicted(keys_turn=False, judging=40)[0]
     gains = found.explained - found.without_noise
@@ -177,7 +177,7 @@ def test_noise_is_shown_to_add_to_the_prediction_or_nothing_is_where_theorys_law
     assert np.mean(gains[0]) > 0
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("no synthetic layer, but committed verdicts, judged again, stay inside")
 def test_keys_that_turn_away_from_their_query_do_not_vary_as_fitted():
     """Finds the intervals of `LAYERS` layers four times."""
     quantity = "variance of scores over the fitted"
@@ -223,7 +223,7 @@ def broken(name, amount, asked=None):
     return judged(QUANTITIES[asked][0], families(getattr(found, asked)))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("no synthetic layer, but committed verdicts, judged again, stay inside")
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_holds_is_said_to(name):
     """Draws thousands of sentences for `LAYERS` layers, and judges every layer."""
@@ -232,7 +232,7 @@ def test_an_assumption_that_holds_is_said_to(name):
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("no synthetic layer, but committed verdicts, judged again, stay inside")
 @pytest.mark.parametrize("asked", ["spread", "together"])
 def test_a_shift_is_no_other_break(asked):
     """Draws thousands of sentences for `LAYERS` layers, and judges every layer."""
@@ -241,7 +241,7 @@ def test_a_shift_is_no_other_break(asked):
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("no synthetic layer, but committed verdicts, judged again, stay inside")
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_breaks_is_said_to(name):
     verdicts = broken(name, 2.5 * QUANTITIES[name][1])
@@ -249,7 +249,7 @@ def test_an_assumption_that_breaks_is_said_to(name):
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: a border needs hundreds of layers")
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_breaks_by_its_margin_lies_on_the_border_where_either_verdict_is_an_error(name):
     assert decided(broken(name, QUANTITIES[name][1])) <= LIMIT
@@ -271,17 +271,17 @@ def no_better():
     return of_heads(rows_of(mean=mean, variance=deviation**2, weight=weight, baseline=baseline), GROUPS)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("four heads whose weights theory predicts better stay inside")
 def test_theory_that_errs_as_the_mean_weight_does_lies_on_the_border_where_either_verdict_is_an_error():
     assert decided(gained(no_better())) <= LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("four heads whose squared errors are as predicted stay inside")
 def test_a_predicted_variance_that_is_right_is_covered():
     assert missing(families(no_better().variance_ratio, ratio_bands), 1.0) <= LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("means with each group left out once stay inside")
 def test_the_calibration_curve_is_that_of_tenths_and_without_a_group_that_of_the_others():
     rng, shape = np.random.default_rng(9), (100, 2, LAYERS, HEADS)
     rows = rows_of(mean=rng.random(shape), weight=rng.random(shape))
@@ -309,20 +309,20 @@ def explained(share):
     return judged("gamble explained by neighbours", families(found))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a choice that neighbours make, told from a coin, stays inside")
 def test_neighbours_that_decide_splits_are_said_to():
     verdicts = explained(5 * CONTEXT)
     assert some(verdicts, Verdict.REFUTED) <= LIMIT
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a coin, told from a choice that neighbours make, stays inside")
 def test_neighbours_of_coins_are_said_to_decide_nothing():
     verdicts = explained(0.0)
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("neighbours that explain two thirds, or nothing, stay inside")
 def test_neighbours_that_explain_the_margin_lie_on_the_border_where_either_verdict_is_an_error():
     assert decided(explained(CONTEXT)) <= LIMIT

@@ -38,7 +38,7 @@ def stretch(law):
     return found.replicates()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how the slope is defined, as a ratio of contrasts, stays inside")
 @pytest.mark.parametrize("law", [law for law in KeyLaw if law != KeyLaw.NOISY_LENGTH], ids=str)
 def test_no_slope_is_found_where_there_is_none(law):
     found = families(stretch(law).slope)
@@ -47,7 +47,7 @@ def test_no_slope_is_found_where_there_is_none(law):
     assert sum(bool(np.all(each.high < 0.1)) for each in families(stretch(law).share)) >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("four heads of the homework, whose slopes are positive, stay inside")
 def test_the_homeworks_slope_is_found_and_covered():
     found = families(stretch(KeyLaw.NOISY_LENGTH).slope)
     assert sum(bool(np.all(each.low > 0)) for each in found) >= LAYERS - LIMIT
@@ -57,7 +57,7 @@ def test_the_homeworks_slope_is_found_and_covered():
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("squared means of splits, as products of different sentences, stay inside")
 def test_the_mean_keys_length_is_measured_without_its_noise():
     """The squared length of a mean of six types is 5/6; a plug-in would add the motion of whole sentences."""
     for law in (KeyLaw.ISOTROPIC, KeyLaw.COMMON_MOTION):
@@ -88,14 +88,14 @@ def verdicts(law, heads=HEADS):
     return sum(float(each.high) <= 0 for each in found), sum(float(each.low) > 0 for each in found)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one head that gambles, told from a steady average, stays inside")
 def test_layers_that_hedge_are_said_to():
     hedge, do_not = verdicts(LayerLaw.HEDGING)
     assert hedge >= LAYERS - LIMIT
     assert do_not <= LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one head that gambles, told from a steady average, stays inside")
 def test_layers_whose_heads_copy_each_other_are_said_not_to_hedge():
     hedge, do_not = verdicts(LayerLaw.COPYING)
     assert do_not >= LAYERS - LIMIT
@@ -103,13 +103,13 @@ def test_layers_whose_heads_copy_each_other_are_said_not_to_hedge():
     assert all(each.correlation[0] == pytest.approx(1) for each in layers(LayerLaw.COPYING))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one coin, whose gamble is as large as can be, stays inside")
 def test_two_independent_coins_lie_on_the_border_where_either_verdict_is_an_error():
     assert sum(verdicts(LayerLaw.COINS)) <= LIMIT
     assert abs(np.mean([each.correlation[0] for each in layers(LayerLaw.COINS)])) < 0.02
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("theory's share of one head, which is logit-normal, stays inside")
 def test_the_index_of_one_head_is_that_of_the_logit_normal_split():
     """Both keys are stretched: the logit is normal with variance beta^2 (1/2 + 1/2 + 4a)."""
     from attnlab_theory.theory.noisy_keys.one_head import logit_normal_variance
