@@ -34,7 +34,7 @@ def test_every_run_is_found():
     assert len(RUNS) == 18
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("committed findings on heads, judged again, stay inside")
 def test_the_findings_are_those_of_judging_again(subtests):
     """Some seconds: every run is judged again."""
     for lab, folder in RUNS:

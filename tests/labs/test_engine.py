@@ -103,7 +103,7 @@ def done(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow("what the same run reports, and how it is judged again, stay inside")
+@pytest.mark.slow("what the same run reports, and two labs judged again, stay inside")
 def test_a_run_leaves_models_numbers_findings_and_its_record(done, capsys):
     """Trains six models: two arms with three seeds."""
     found, about = files_of(done)
@@ -125,7 +125,7 @@ def test_a_run_that_is_extended_by_seeds_is_one_from_the_beginning(done, tmp_pat
     assert capsys.readouterr().err.count("takes 16 steps") == 6, "every model is trained once"
 
 
-@pytest.mark.slow("a single training, stopped by Ctrl-C or resumed, stays inside")
+@pytest.mark.slow("a single training that is closed and goes on stays inside")
 def test_a_run_that_ctrl_c_stops_goes_on_to_the_same_bytes(done, tmp_path, capsys, monkeypatch):
     """Trains the six models of a run, which is stopped three times."""
     advance, presses = Progress.advance, iter((3, 20, 7))
@@ -151,7 +151,7 @@ def test_a_run_that_ctrl_c_stops_goes_on_to_the_same_bytes(done, tmp_path, capsy
     assert files_of(tmp_path) == files_of(done)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two labs of five, judged again, stay inside")
 def test_a_run_that_is_judged_again_says_so_and_a_moved_number_falls(done, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(done, folder)

@@ -15,7 +15,7 @@ APART = ("heads", "heads/all_reviews", "reviews/sst2_search")
 """Folders whose runs nobody judges again; `test_committed_verdicts.py` looks at the pages of all others."""
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the page of the mixers, written again, stays inside")
 def test_the_page_of_a_folder_says_what_its_json_says(subtests):
     for name in APART:
         with subtests.test(name):

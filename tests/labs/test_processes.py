@@ -163,7 +163,7 @@ def runs(pid):
     return True
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("Ctrl-C that reaches the parent, which lives on, stays inside")
 @pytest.mark.parametrize("task", ["waits", "ignores"])
 def test_processes_end_when_their_parent_is_killed(tmp_path, task):
     parent, pids = begun(tmp_path, task)

@@ -64,7 +64,7 @@ def moved(estimate, predicted, measured, error_rate):
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that what is supported refutes its negation stays inside")
 def test_what_a_committed_run_supports_falls_when_its_number_moves(subtests):
     """Some seconds: every run is judged again for each of its claims."""
     for lab, folder in RUNS:

@@ -47,7 +47,7 @@ def texts(folder):
     return [part for name in ("train", "validation", "test") for part in (f"--{name}", folder / name)]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a store of knowledge that goes on from a pretrained model stays inside")
 def test_a_model_goes_on_from_another(capsys, folder, tmp_path):
     """Trains two models, the second from the first."""
     path = tmp_path / "more"
@@ -57,7 +57,7 @@ def test_a_model_goes_on_from_another(capsys, folder, tmp_path):
     assert (code, told["origin"]["variant"], told["best_epoch"]) == (0, "pretrained", 1)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("training that tells cut sentences, or refuses them, stays inside")
 def test_evaluate_tells_both_perplexities_and_what_was_cut(capsys, folder):
     (folder / "long").write_text("a cat runs\n" + "a " * 30 + "\n")
     code, out, _ = run(capsys, "evaluate", folder / "model", "--test", folder / "long", "--json")

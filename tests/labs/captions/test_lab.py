@@ -41,7 +41,7 @@ BRIEF = [
 ]
 
 
-@pytest.mark.slow("a run of these arms without painting, judged again, stays inside")
+@pytest.mark.slow("what arms begin with, and verdicts on given losses, stay inside")
 def test_a_run_writes_findings_numbers_captions_and_figures(capsys, tmp_path):
     """Trains two arms with each of two seeds, and paints all figures."""
     main(["captions", "run", "--out", str(tmp_path), "--arms", "scratch", "permuted", *BRIEF])

@@ -36,7 +36,7 @@ def write_gpt2(path, *, layers=2, vocabulary=SIZE):
     return path
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what cannot be cut, and a head that is not tied, stay inside")
 def test_a_cut_gpt2_is_its_first_layers_with_a_head_of_its_own(tmp_path):
     """Writes a model with all of GPT-2's tokens, and reads it twice."""
     path = write_gpt2(tmp_path / "gpt2.safetensors")

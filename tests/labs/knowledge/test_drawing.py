@@ -18,7 +18,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("figures of scores, and folders that are damaged, stay inside")
 def test_every_committed_figure_is_drawn_again_from_the_committed_numbers(capsys, folder):
     code, out, err = run(capsys, "draw", folder)
     assert (code, err) == (0, "")
@@ -27,7 +27,7 @@ def test_every_committed_figure_is_drawn_again_from_the_committed_numbers(capsys
     assert drawn.keys() == {path.name for path in COMMITTED.glob("*.png")}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("folders without estimates, or with damaged numbers, stay inside")
 def test_a_folder_with_nothing_but_estimates_has_figures_of_them(capsys, folder):
     (folder / "curves.json").unlink()
     (folder / "attention.json").unlink()

@@ -51,7 +51,7 @@ def tables(folder):
     return {name: (folder / f"{name}.json").read_bytes() for name in TABLES}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the answers, estimates and maps that this run writes stay inside")
 def test_a_run_writes_models_tables_and_figures(done):
     written = {f"{name}.json" for name in TABLES | {"knowledge.run"}}
     written |= {f"{name}{suffix}" for name in FIGURES for suffix in (".svg", ".png")}
@@ -63,7 +63,7 @@ def test_a_run_writes_models_tables_and_figures(done):
     }
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one or two models, which are no verdict, stay inside")
 def test_one_seed_finds_nothing_and_says_what_it_takes(done):
     assert record.read_findings(done / "knowledge.json") == ()
     about = json.loads((done / "knowledge.run.json").read_text())
@@ -110,7 +110,7 @@ def test_the_map_is_of_the_head_with_most_weight_on_the_name(done):
     assert all(abs(sum(row) - 1) < 1e-2 and not any(row[i + 1 :]) for i, row in enumerate(rows))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a finished run, and a single training that goes on, stay inside")
 @pytest.mark.usefixtures("undrawn")
 def test_a_run_stopped_in_any_stage_comes_to_the_same_bytes(done, tmp_path, capsys, monkeypatch):
     advance, stops = Progress.advance, iter((2, 149, 5))
@@ -192,7 +192,7 @@ def test_evaluating_one_model_leaves_a_whole_run_alone(done, tmp_path, capsys, m
     assert f"{done} holds what a whole run found: choose another folder with --out" in err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("pretraining and answers by such files, one model each, stay inside")
 @pytest.mark.usefixtures("undrawn")
 def test_files_of_ones_own_take_the_place_of_generated_persons(tmp_path, capsys, monkeypatch):
     write_people(tmp_path)

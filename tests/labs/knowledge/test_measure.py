@@ -28,7 +28,7 @@ def by_claim(findings):
     return {f.claim: f for f in findings}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("models that do otherwise, and some between, stay inside")
 def test_models_that_learn_in_pretraining_come_out_as_expected(answers, measured):
     found = verdicts(measured).findings
     assert {f.claim: f.verdict for f in found} == dict.fromkeys(

@@ -45,7 +45,7 @@ def unfinished() -> Predictions:
     return predictions(MODEL, QUESTIONS, CHARACTERS, steps=FEW)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("generation by the homework's loop, for one model, stays inside")
 def test_predictions_are_the_homeworks(answered, unfinished):
     whole = texts(QUESTIONS.texts)
     early = [text[: len(asked) + 1 + FEW] for asked, text in zip(QUESTIONS.texts, whole, strict=True)]
@@ -74,7 +74,7 @@ def nats(model, tokens):
     return jnp.take_along_axis(rows[:-1], tokens[1:, None], axis=1)[:, 0]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("log-probabilities of drawn tokens, with and without a cache, stay inside")
 def test_log_probabilities_are_those_of_the_prediction_and_its_mark(unfinished):
     def of(question, prediction):
         text = question + MASK + prediction + (MASK if len(prediction) < FEW else "")
@@ -90,7 +90,7 @@ def test_log_probabilities_are_those_of_the_prediction_and_its_mark(unfinished):
     assert unfinished.log_probability.dtype == np.float64
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("exact matches and the interval of their share stay inside")
 def test_right_answers_are_counted(answered):
     places = ("London",) * 3 + answered.predictions[3:]
     found = dataclasses.replace(answered, questions=dataclasses.replace(QUESTIONS, places=places)).score()
@@ -104,7 +104,7 @@ def test_without_places_there_are_predictions_but_no_accuracy(answered):
         answered.score()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("generated rows that do not influence each other stay inside")
 def test_many_questions_are_asked_in_parts(answered, monkeypatch):
     monkeypatch.setattr(module, "ROWS", 5)
     assert predictions(MODEL, QUESTIONS, CHARACTERS).predictions == answered.predictions

@@ -114,7 +114,7 @@ def test_packed_micro_batches_are_refused_where_documents_cannot_be_kept_apart()
         pretraining(CORPUS, configured("features"), recipe)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("dropout that follows from the seed stays inside")
 def test_the_seed_draws_weights_and_corruption():
     small = dataclasses.replace(VANILLA, layers=1, heads=1, width=4)
     one, same, other = (

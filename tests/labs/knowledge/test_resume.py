@@ -51,7 +51,7 @@ def killed_at_a_random_moment(process, partial):
     process.communicate()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same bytes of runs that are closed and go on stay inside")
 def test_a_run_killed_at_a_random_moment_comes_to_the_same_bytes(folder):
     options = ["--epochs", "60", "--batch-size", "8", "--rows", "8", "--save-every", "0", "--resume", *SMALL]
     command = ["knowledge", "pretrain", "vanilla", "wiki.txt", "--writing_params_path", "killed", *options]
@@ -77,7 +77,7 @@ def test_a_run_killed_at_a_random_moment_comes_to_the_same_bytes(folder):
     assert {path.name for path in folder.iterdir() if "killed" in path.name} == {"killed"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a step that is finished after the first signal stays inside")
 def test_ctrl_c_saves_says_how_to_go_on_and_exits_with_130(capsys, folder, monkeypatch):
     advance = Progress.advance
 
@@ -114,7 +114,7 @@ def stop_after(run, path, steps):
     assert runs.complete(run, path, begin, after=lambda metrics: metrics.step == steps) == steps
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same bytes of closed runs with a validation loss stay inside")
 def test_a_closed_run_goes_on_to_the_same_bytes_with_every_loss(small, tmp_path):
     finish(small, tmp_path / "whole", resume=False)
     stop_after(small, tmp_path / "closed", 3)
@@ -236,7 +236,7 @@ def test_the_same_run_goes_on(capsys, monkeypatch, stopped, tmp_path):
     assert (code, out[: len("stopped is finished: nothing to do")]) == (0, "stopped is finished: nothing to do")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a mesh of one device, which changes nothing, stays inside")
 def test_several_devices_share_a_run_and_only_as_many_go_on_with_it(folder, capsys):
     """Starts a process that imports jax, and trains there and here."""
     options = [*("--epochs", "3", "--batch-size", "8", "--rows", "8", "--schedule", "cosine"), *SMALL]

@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("who is held back, as told in JSON, stays inside")
 @pytest.mark.parametrize("rule", ["capitalised", "known"])
 def test_everybody_is_trained_on_and_who_was_held_back_is_asked(capsys, folder, rule):
     """Trains a model, and asks it two questions."""

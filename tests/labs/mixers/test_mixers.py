@@ -35,7 +35,7 @@ def stirred(mixer):
     return jax.tree.map(lambda x: x + 0.5 * jax.random.normal(jax.random.key(x.size), x.shape), model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two GPTs that never look ahead, and one that leaks, stay inside")
 @pytest.mark.parametrize("arm", CAUSAL)
 def test_causal_losses_are_honest_and_nothing_leaks(arm):
     """Runs the model on every beginning of every sentence, and replaces each token in turn."""
@@ -208,7 +208,7 @@ def test_the_honesty_of_one_mixer_alone_has_a_figure(arm):
     assert len(figure.legends[0].get_texts()) == len(begun)
 
 
-@pytest.mark.slow("a run of these arms without painting, judged again, stays inside")
+@pytest.mark.slow("verdicts on given losses, and one mixer that leaks, stay inside")
 def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(capsys, tmp_path, monkeypatch):
     """Trains two arms, paints all figures, and scores sentences twice."""
     monkeypatch.setattr(measure, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.9 + 0.01 * seed)))

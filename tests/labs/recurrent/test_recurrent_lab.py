@@ -37,7 +37,7 @@ def test_all_arms_have_as_many_parameters_within_three_per_cent():
     assert max(counts) / min(counts) < 1.03
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("gradients of a recurrent network against differences stay inside")
 @pytest.mark.parametrize("arm", EQUAL, ids=ARMS)
 def test_gradients_by_distance_are_those_of_differences(arm):
     """Differentiates the model twice: by distance as the lab does, and by a table of tokens."""
@@ -108,7 +108,7 @@ def test_every_setting_has_a_colour_and_within_its_panel_a_dash_of_its_own():
     )
 
 
-@pytest.mark.slow("tuning runs of both cells, without files, stay inside")
+@pytest.mark.slow("a tuning run of one activation, which paints nothing, stays inside")
 def test_tuning_runs_on_a_text_are_written_and_drawn(tmp_path, capsys, monkeypatch):
     """Trains a setting with two seeds, and paints a figure."""
     (tmp_path / "text").write_text("to be or not to be, that is the question\n" * 5)
@@ -175,7 +175,7 @@ def run(tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this; a recurrent run, judged again, stays inside")
 def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
     """Trains a model of every arm for three epochs."""
     code, _, out = run("--unit", "characters", "--parts", "equal", "--epochs", "3")
@@ -200,7 +200,7 @@ def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
     assert {(each["runs"], each["needs"]) for each in about["not_judged"]} == {(1, 3)}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this of arms; runs without validation stay inside")
 def test_the_models_of_the_grammar_do_not_stop_early_either(tmp_path):
     small = functools.partial(generated, sizes=Sizes(train=64))
     lab = Networks(preset=TINY, seeds=(0,), material=small, letters=small, folder=tmp_path, arms=("equal",))

@@ -57,7 +57,7 @@ def test_a_trained_model_is_right_about_what_it_has_read(capsys, folder):
     assert told["accuracy"] > 0.8
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the labels of a test that has its own stay inside")
 def test_a_test_without_labels_is_labelled_and_not_scored(capsys, folder, tmp_path):
     (tmp_path / "glue.tsv").write_text("index\tsentence\n0\tso bad\n1\tgood\n")
     (tmp_path / "hidden").write_text("-1 so bad\n-1 good\n")
@@ -194,7 +194,7 @@ def test_lines_that_do_not_fit_are_counted(capsys, folder, tmp_path, command):
     assert (code, err) == (0, "1 of 2 lines did not fit and were cut\n")
 
 
-@pytest.mark.slow("a run without a sweep, which paints nothing, stays inside")
+@pytest.mark.slow("a run of one optimizer without a sweep, judged again, stays inside")
 def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path):
     """Trains a model of every arm and rate, and paints all figures."""
     main(["reviews", "run", "--out", str(tmp_path), "--optimizers", "adamw", "--orders", "shuffled", *TINY])
@@ -229,7 +229,7 @@ def test_processes_change_nothing_but_the_time(capsys, tmp_path):
     assert sum(name.parts[0] == "models" for name in one) >= 4
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a run of one optimizer without a sweep, judged again, stays inside")
 @pytest.mark.usefixtures("unpainted")
 def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
     """Trains a model by each of two optimizers, and measures both."""
@@ -242,7 +242,7 @@ def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path)
     assert parts == {"base", "adamw at the shared rate", "sgd at the shared rate"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the winner of trials that are written down stays inside")
 def test_a_search_spends_what_it_declares_and_a_finished_one_is_not_trained_again(
     capsys, monkeypatch, folder, tmp_path
 ):

@@ -73,7 +73,7 @@ def test_a_search_of_nothing_but_hopeless_trials_is_refused(tmp_path):
         searched(tmp_path, TRIALS[:1])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the note of a training that diverged stays inside")
 def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys):
     first = first_wave(lab(tmp_path))[0]
     assert first.run.training.schedule.peak == HOPELESS

@@ -118,7 +118,7 @@ def test_a_gradient_is_the_slope_of_the_log_odds_as_its_input_grows():
     assert scores[0][1] == pytest.approx(slope, abs=2 / 3 * abs(coarse - slope) + SINGLE / step)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("rows that only fill up a classifier's batch stay inside")
 def test_answers_do_not_depend_on_which_reviews_are_asked_beside():
     whole = log_odds(MODEL, ASKED.rows)
     alone = log_odds(MODEL, encoded(Reviews(TEXTS[3:4], (0,)), TEXT, 32).rows)
@@ -126,7 +126,7 @@ def test_answers_do_not_depend_on_which_reviews_are_asked_beside():
     np.testing.assert_allclose(probabilities(MODEL, ASKED.rows), 1 / (1 + np.exp(-whole)))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("dropout of one classifier's head, by its key, stays inside")
 def test_dropout_is_drawn_from_the_key_and_only_with_one():
     keys = jax.random.key(0), jax.random.key(0), jax.random.key(1)
     first, again, other = (log_odds(MODEL, ASKED.rows, key=key) for key in keys)
