@@ -49,7 +49,7 @@ def outputs(approximation, q, k, v, seen=None, a=-0.1):
     return approximation.weights(approximation.drawn(KEY, D), q, k, seen, a) @ v
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("random features of long keys, and linear attention alone, stay inside")
 @pytest.mark.parametrize("kind", FeatureMap)
 @pytest.mark.parametrize("causal", [False, True])
 def test_random_features_are_those_of_linear_attention(head, kind, causal):
@@ -103,7 +103,7 @@ def test_bigbird_spends_its_budget_on_keys_that_are_there():
     assert not mask[:, 8:].any()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("an encoder with as many sketched keys as keys stays inside")
 def test_linformer_pools_neighbours(head):
     """Compiles the head for each of three budgets."""
     q, k, v = head

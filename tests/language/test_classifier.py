@@ -118,7 +118,7 @@ def test_dropout_of_the_head_is_a_function_of_its_key(pooling):
     assert gap(one, other) > 1e-2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("dropout of one head, by its key, stays inside")
 def test_robertas_head_drops_before_its_dense_layer_too():
     """The dense layer is an identity, so the output layer reads tanh of doubled numbers and of zeros."""
     rates = {"dropout": 0.0, "attention_dropout": 0.0}
@@ -171,7 +171,7 @@ def test_a_checkpoint_of_other_layers_names_the_first_array_that_does_not_fit(tm
         load_model(path)
 
 
-@pytest.mark.slow("a language model whose loss falls in the same loop stays inside")
+@pytest.mark.slow("another kind of model, whose loss falls in the same loop, stays inside")
 def test_it_is_trained_by_the_loop_that_trains_all():
     """Whether the first token is above 5, which one layer learns."""
 
@@ -202,7 +202,7 @@ def test_a_head_is_put_on_a_trained_encoder():
         Classifier(other, key=jax.random.key(1), encoder=encoder)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("half precision in the training of a GPT stays inside")
 @ALL
 def test_half_precision_gives_a_loss_in_float32_and_gradients_of_its_own(pooling):
     """Compiles loss and gradient in bfloat16."""

@@ -40,7 +40,7 @@ def test_a_temperature_raises_probabilities_to_its_inverse(logits, temperature):
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("top-k of many tokens, against sorting, stays inside")
 @given(LOGITS, st.integers(1, TOKENS + 2))
 def test_top_k_keeps_the_k_likeliest(logits, k):
     """Compiles the program that cuts, and asks it about many laws."""
@@ -51,7 +51,7 @@ def test_top_k_keeps_the_k_likeliest(logits, k):
     np.testing.assert_allclose(found[kept], wanted[kept] / wanted[kept].sum(), rtol=64 * EPS)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one top-p of many tokens, against sorting, stays inside")
 @given(LOGITS, st.floats(0.0625, 0.984375, width=32))
 def test_top_p_keeps_the_smallest_set_with_the_mass_and_what_the_homework_keeps(logits, p):
     wanted = tempered(logits)
@@ -87,7 +87,7 @@ def test_at_a_temperature_near_zero_the_likeliest_share_everything(logits):
     assert np.all(np.delete(found, top) == 0)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("cuts of many tokens, against sorting, stay inside")
 @given(LOGITS)
 def test_cuts_that_cut_nothing_leave_the_model_alone(logits):
     """Compiles a program for every kind of cut."""
@@ -165,7 +165,7 @@ def test_where_nothing_holds_the_first_place_is_the_last():
     assert _first(holds, otherwise=9).tolist() == [1, 9]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("tokens that are drawn on a processor stay inside")
 @pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_k": 40}, {"top_k": 400, "top_p": 0.9}])
 def test_an_accelerator_cuts_all_rows_at_once_and_draws_the_same_tokens(monkeypatch, options):
     """Compiles the cuts twice: row by row, and for all rows at once."""

@@ -60,7 +60,7 @@ def embedded(path):
     return np.asarray(load_model(path).model.tokens)
 
 
-@pytest.mark.slow("a loss that falls to the last epoch stays inside")
+@pytest.mark.slow("closed runs whose second epoch of three is the best stay inside")
 def test_the_model_is_that_of_the_best_epoch(tmp_path):
     """Trains two models."""
     metrics = finish(run_of(Script(3.0, 2.0, 2.5)), tmp_path / "stopped", resume=False)
@@ -77,7 +77,7 @@ def test_an_equal_loss_is_not_better(tmp_path):
     assert finish(run_of(Script(3.0, 3.0)), tmp_path / "equal", resume=False)[-1].step == 4
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("all epochs of runs without a validation loss stay inside")
 def test_a_falling_loss_trains_all_epochs_and_keeps_the_last_model(tmp_path):
     assert finish(run_of(Script(3.0, 2.0), epochs=2), tmp_path / "falling", resume=False)[-1].step == 4
     finish(run_of(None, epochs=2), tmp_path / "whole", resume=False)

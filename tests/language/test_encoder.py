@@ -58,7 +58,7 @@ def test_more_padding_behind_the_tokens_changes_nothing(layout, rows, mask):
     assert gap(short[mask], long[:, :T][mask]) <= rounding(lambda m: hidden(m, *laid(rows, mask))[mask], model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a GPT's rows, in a batch and one by one, stay inside")
 @given(LAYOUTS, ROWS, LENGTHS)
 def test_a_row_does_not_see_its_neighbours(layout, rows, mask):
     model = MODELS[layout]
@@ -168,7 +168,7 @@ def test_every_rate_drops_something_and_only_with_a_key(rate):
     assert gap(still, hidden(model, tokens, mask)) <= rounding(lambda m: hidden(m, tokens, mask), model)
 
 
-@pytest.mark.slow("the law of a GPT's first weights stays inside")
+@pytest.mark.slow("the law of a recurrent network's first weights stays inside")
 def test_first_weights_are_berts():
     """Draws every array of weights by a program of its own."""
     model = Encoder(EncoderConfig(vocabulary=500, layers=1, width=64, heads=4), key=jax.random.key(0))

@@ -203,7 +203,7 @@ def test_drawn_tokens_are_the_same_with_a_cache_and_without_alone_and_in_a_batch
     np.testing.assert_array_equal(alone.tokens[0], cached.tokens[0])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("tokens that one key draws, with a cache and without, stay inside")
 def test_other_keys_and_other_rows_draw_other_tokens_and_a_cold_law_the_likeliest():
     """Compiles the loop for six equal rows, for a cold law, and for the likeliest tokens."""
     same = np.repeat(PROMPTS[:1], 6, axis=0), np.repeat(LENGTHS[:1], 6)

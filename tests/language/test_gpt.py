@@ -52,7 +52,7 @@ def test_homework_preset_has_the_published_number_of_parameters(positions, count
     assert parameter_count(model) == count
 
 
-@pytest.mark.slow("the law of first weights stays inside")
+@pytest.mark.slow("nothing inside asks this; first weights of the dense synthesizer stay inside")
 def test_first_weights_are_the_same_bits_in_one_program_or_many():
     """Draws all weights twice: by one program, and by one for each array."""
     cfg = GPTConfig(vocabulary=7, block=3, layers=1, heads=1, width=4)
@@ -88,7 +88,7 @@ def test_variants_differ_from_vanilla_by_their_own_parameters():
     assert count(FEATURES, rate=0.0) == vanilla
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("first weights of the dense synthesizer stay inside")
 def test_first_weights_are_the_homeworks(fresh):
     for path, x in jax.tree.leaves_with_path(fresh):
         *_, owner, name = jax.tree_util.keystr(path).split(".")
@@ -148,7 +148,7 @@ def test_packed_documents_are_as_if_alone(mixer, positions):
     assert gap(together[:6], jnp.concatenate(alone)) <= rounding(lambda m: logits(m, PACKED, SEGMENTS), model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("gradients of an encoder's rows of nothing but padding stay inside")
 @pytest.mark.parametrize(
     ("mixer", "positions"),
     [(Softmax(), Rotary()), (Additive(hidden=3), Alibi()), (DenseSynthesizer(), Learned())],

@@ -70,7 +70,7 @@ def test_tokens_that_do_not_count_may_be_anything():
     assert np.all(np.isfinite(slope))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("losses in chunks, without a model before them, stay inside")
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_gpt_has_the_same_loss_and_gradient_either_way(tied, monkeypatch):
     """Compiles six gradients: of three batches, whole and in chunks."""

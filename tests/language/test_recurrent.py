@@ -91,7 +91,7 @@ def test_gradients_are_those_of_differences(cell, first, second):
         assert slope == pytest.approx((ahead - behind) / 2e-6, rel=2e-4, abs=2e-4)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("places of no weight, which add nothing, stay inside")
 def test_what_fills_a_row_up_changes_nothing():
     """Compiles the network for batches of two shapes."""
     model = network("w-rnn")

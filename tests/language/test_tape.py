@@ -102,7 +102,7 @@ def test_a_place_that_is_not_on_the_walk_is_refused(asked):
         tape(MODEL.walk(ROWS), **asked)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a place that is not on the walk stays inside")
 def test_a_mixer_without_scores_has_no_weights():
     """Draws the weights of a model, and walks through it twice."""
     model = stirred(config(Features(features=4), Learned()))

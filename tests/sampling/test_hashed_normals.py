@@ -41,7 +41,7 @@ def quantiles(bits: np.ndarray) -> np.ndarray:
     return sign * -scipy.special.ndtri(((bits >> 1) + 0.5) * 2.0**-32)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how far the tails reach, and the normal law, stay inside")
 def test_a_normal_is_the_quantile_of_its_bits():
     edges = np.concatenate([2 ** np.arange(33) + shift for shift in range(-4, 5)])
     bits = np.unique(np.clip(edges, 0, 2**32 - 1)).astype(np.uint32)
@@ -130,7 +130,7 @@ def test_moments_are_those_of_a_normal(stream):
         assert abs(np.mean(draws**power) - mean) <= quantile * np.sqrt((square - mean**2) / draws.size)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a faint linear dependence, which is seen, stays inside")
 def test_a_shifted_or_shrunk_law_would_be_seen():
     """Tests hundreds of thousands of draws, made wrong in three ways, for the normal law."""
     draws = along_positions()
@@ -201,7 +201,7 @@ def test_every_bit_is_independent_of_every_bit_of_the_next_key(keys):
     assert agreements_fit(bits[:-1].ravel(), bits[1:].ravel())
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("bits that are independent of those a lag away stay inside")
 def test_bits_are_fair():
     bits = np.asarray(hashed_bits(key_for(6), (2**18,)))
     assert agreements_fit(bits, np.zeros_like(bits))
@@ -214,7 +214,7 @@ def test_one_round_fewer_would_be_seen():
     assert not agreements_fit(x[:-1], x[1:])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one test of linear dependence between entries stays inside")
 def test_pairs_fill_the_square_evenly():
     # Lattice structure, which a linear test cannot see: 64 x 64 cells of (this, next) by distribution function.
     uniforms = scipy.special.ndtr(np.asarray(hashed_normal(key_for(7), (2**18,)), np.float64))
@@ -223,7 +223,7 @@ def test_pairs_fill_the_square_evenly():
         assert scipy.stats.chisquare(cells.ravel()).pvalue > ERROR_RATE
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one test of linear dependence between entries stays inside")
 def test_squares_of_neighbours_are_uncorrelated():
     # Volatility clustering: what a test of linear dependence misses. u = 2 Phi(|z|) - 1 is uniform on [0, 1].
     sizes = 2 * scipy.special.ndtr(np.abs(np.asarray(hashed_normal(key_for(8), (2**12, 64)), np.float64))) - 1

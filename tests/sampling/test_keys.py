@@ -86,7 +86,7 @@ def test_without_noise_keys_are_their_means_exactly():
     np.testing.assert_array_equal(keys, MEANS)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("covariances with a stretch, and keys without noise, stay inside")
 def test_stretch_alone_moves_keys_along_their_means():
     # A frame with rounded entries: every entry of a key must carry the very same factor.
     means = orthonormal(key_for(4), 3, 8)
@@ -105,7 +105,7 @@ def test_one_variance_for_all_is_that_variance_for_each():
     np.testing.assert_array_equal(one, each)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("means of whole numbers, which are refused, stay inside")
 def test_keys_and_factors_are_of_the_type_of_their_means():
     noise = {"variance": jnp.float32(0.25), "stretch": jnp.ones(3, jnp.float32)}
     means = MEANS.astype(jnp.bfloat16)

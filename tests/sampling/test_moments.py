@@ -105,7 +105,7 @@ def test_what_never_varies_has_no_variance():
     assert found.variance[0] == found.standard_error[0] == 0
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("moments of trials in a single chunk stay inside")
 def test_more_trials_begin_with_the_same_chunks():
     few = moments(KEY, two_statistics, trials=256 * 8, chunk=8)
     more = moments(KEY, two_statistics, trials=257 * 8, chunk=8)
@@ -158,7 +158,7 @@ def child(devices: int) -> np.ndarray:
     return np.asarray(done.stdout.split(), np.float64)
 
 
-@pytest.mark.slow("more trials begin with the same chunks as few")
+@pytest.mark.slow("moments of trials in a single chunk stay inside")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process its peak memory")
 def test_memory_is_that_of_a_chunk_and_numbers_do_not_depend_on_the_devices():
     """Draws hundreds of thousands of trials in each of two processes."""

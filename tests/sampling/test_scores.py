@@ -50,7 +50,7 @@ def test_the_factors_give_the_covariances(queries):
         assert np.abs(factor @ factor.T - covariance).max() <= tolerance
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("factors of equal queries, which give their covariances, stay inside")
 def test_equal_queries_get_equal_scores():
     # A Cholesky factor of the singular covariance would set them apart by the root of the rounding error.
     law = score_law(jnp.stack([QUERIES[0], QUERIES[0], -QUERIES[0]]), MEANS, FACTORS)

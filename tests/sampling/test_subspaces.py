@@ -37,7 +37,7 @@ def test_bases_are_turned_within_their_subspaces():
         assert np.min(np.abs(product)) > 8 * orthonormal_atol(6, 9)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("frames that meet at given angles, not traced, stay inside")
 def test_angles_may_be_traced():
     def cosine(angle):
         a, b = principal_frames(key_for(0, "frames"), 4, 1, 1, angles=angle[None])

