@@ -82,13 +82,14 @@ def test_a_run_that_is_judged_again_has_the_same_bytes(judged):
     assert about["verdicts"]["family"] + len(about["not_judged"]) > 0
 
 
-@pytest.mark.slow("two of five members stay inside", but=2)
+@pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
 def test_the_exit_code_is_that_of_the_findings(judged):
     lab, code, _, after = judged
     found = json.loads(after[Path(f"{lab}.json")])
     assert code == int(any(f["expect"] not in (None, f["verdict"]) for f in found))
 
 
+@pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
 def test_findings_of_a_run_share_one_error_rate(judged):
     lab, _, _, after = judged
     about, found = (json.loads(after[Path(f"{lab}{end}.json")]) for end in (".run", ""))
@@ -100,7 +101,7 @@ def test_findings_of_a_run_share_one_error_rate(judged):
     assert {rate: rest.count(rate) for rate in rest} == apart
 
 
-@pytest.mark.slow("two of five members stay inside", but=2)
+@pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
 def test_a_verdict_that_was_written_into_the_folder_is_not_believed(run, tmp_path, monkeypatch):
     lab, folder = run
     shutil.copytree(folder, tmp_path / "run", ignore=shutil.ignore_patterns("models"))
@@ -156,7 +157,7 @@ def test_numbers_are_renewed_where_they_stand():
     assert renewed(Estimates((one, two)), Estimates((three, again))) == (again, two, three)
 
 
-@pytest.mark.slow("one of five members stays inside", but=1)
+@pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
 def test_json_is_one_value_with_what_is_not_judged(judged, capsys, tmp_path, monkeypatch):
     lab, code, *_ = judged
     monkeypatch.setattr(style, "save", titled)

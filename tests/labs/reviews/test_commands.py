@@ -194,7 +194,7 @@ def test_lines_that_do_not_fit_are_counted(capsys, folder, tmp_path, command):
     assert (code, err) == (0, "1 of 2 lines did not fit and were cut\n")
 
 
-@pytest.mark.slow("a run of one optimizer without a sweep, judged again, stays inside")
+@pytest.mark.slow("runs that diverge, and the best rate of a search, stay inside")
 def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path):
     """Trains a model of every arm and rate, and paints all figures."""
     main(["reviews", "run", "--out", str(tmp_path), "--optimizers", "adamw", "--orders", "shuffled", *TINY])
@@ -229,7 +229,7 @@ def test_processes_change_nothing_but_the_time(capsys, tmp_path):
     assert sum(name.parts[0] == "models" for name in one) >= 4
 
 
-@pytest.mark.slow("a run of one optimizer without a sweep, judged again, stays inside")
+@pytest.mark.slow("runs that diverge, and the best rate of a search, stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
     """Trains a model by each of two optimizers, and measures both."""
