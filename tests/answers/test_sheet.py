@@ -108,7 +108,7 @@ def committed(lab):
     return Findings(finding for each in found for finding in each)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that every answer rests on what a lab states stays inside")
 def test_every_piece_of_evidence_exists(subtests):
     """Some seconds: a small run of the knowledge lab is made up and judged."""
     for entry in ENTRIES.values():
@@ -120,7 +120,7 @@ def test_every_piece_of_evidence_exists(subtests):
             assert set(entry.findings) <= {finding.claim for finding in of_its_lab(entry)}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("numbers that are filled in from findings stay inside")
 def test_every_number_in_braces_is_one_finding_of_the_evidence(subtests):
     """Some seconds: claims predict at each of their settings."""
     for entry in ENTRIES.values():
@@ -179,7 +179,7 @@ def test_numbers_are_filled_in_from_the_findings():
     assert sheet.exit_code([answer]) == 0
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("answers that are open without a training run stay inside")
 def test_without_a_judge_claims_are_open_and_identities_judged():
     (answer,) = sheet.answered(questions.chosen("cs224n/1a.iv"))
     verdicts = {e.kind: e.verdict for e in answer.evidence}
@@ -265,7 +265,7 @@ def test_a_conjecture_that_one_setting_leaves_undecided_is_open():
         assert sheet.exit_code([answer]) == 0
 
 
-@pytest.mark.slow("that every number in braces is one finding stays inside")
+@pytest.mark.slow("numbers that are filled in from findings stay inside")
 def test_no_answer_prints_a_hole():
     """Tries every identity on which an answer rests."""
     trained_on = [entry for entry in questions.entries() if entry.findings]
@@ -372,7 +372,7 @@ def test_a_submitted_answer_that_falls_is_shown_with_what_is_right(entry):
         assert text in answer.answer
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the JSON of answers that somebody submitted stays inside")
 def test_json_has_the_contracts_fields():
     answers = list(sheet.answered(questions.chosen("blog/learned"), pretended))
     (value,) = json.loads(json.dumps([answer.as_json() for answer in answers]))

@@ -232,7 +232,7 @@ def test_blocked_never_looks_ahead(whole_rows, later):
             assert after[: t + 1].tobytes() == before[: t + 1].tobytes()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same question of attention by features stays inside")
 @pytest.mark.parametrize(("whole_rows", "causal"), [(True, True), (False, False), (False, True)])
 def test_jit_and_nested_vmap_are_the_loop(whole_rows, causal):
     """Compiles the operator alone and mapped once and twice, and its gradients."""
@@ -278,7 +278,7 @@ def test_memory_is_that_of_a_few_blocks_of_rows(t, block, causal, backward):
     assert used <= (4 * t * block + 16 * t * width) * FLOAT.itemsize < t * t * FLOAT.itemsize
 
 
-@pytest.mark.slow("the memory of one member's gradient stays inside")
+@pytest.mark.slow("the memory of one member without a gradient stays inside")
 def test_backward_keeps_no_copy_of_the_keys_of_all_members():
     """One zeroed array, and what a single member needs: a second array of this size is not there."""
     members, t, width = 64, 64, 16

@@ -42,7 +42,7 @@ def atol(scale=1.0, peak=PEAK, keys=S):
     return attention_atol(D, keys, float(scale) * D * PEAK**2 + 8, peak, FLOAT)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the weights beside a row that sees nothing stay inside")
 @given(*problems, st.integers(0, T - 1))
 def test_other_rows_do_not_hear_of_one_that_sees_nothing(q, k, v, mask, scale, row):
     blind = mask.at[row].set(False)
@@ -160,7 +160,7 @@ def test_a_mean_of_hidden_values_reads_them():
     assert np.isfinite(zeros).all()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one causal mask for all heads stays inside")
 def test_a_mask_by_head_hides_by_head():
     q, k, v = (jnp.stack([x, x]) for x in (Q, K, VALUES))
     by_head = jnp.stack([MASK, ~MASK | MASK[:, ::-1]])

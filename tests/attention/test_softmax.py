@@ -100,7 +100,7 @@ def test_masked_row_is_attention_over_its_visible_keys(q, k, v, scale):
         assert np.abs(whole[row] - alone[0]).max() <= attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("compiled attention with a row that sees nothing stays inside")
 @given(*problems)
 def test_jit_and_vmap_change_rounding_at_most(q, k, v, mask, scale):
     atol = attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
@@ -305,7 +305,7 @@ def test_half_precision_weighs_more_keys_than_it_can_count(half):
         assert abs(float(o[0, 0]) - 0.5) <= eps
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("masked attention in half precision, without a gradient, stays inside")
 def test_half_precision_hides_what_the_mask_hides_and_has_gradients():
     """Compiles the operator and its gradient in half precision and in single."""
     q, k, v = (jnp.asarray(x, jnp.float16) for x in (Q, K, VALUES))

@@ -74,7 +74,7 @@ def test_a_wide_window_and_two_global_blocks_are_those_of_the_mask(causal):
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the refusal of links that are no numbers of blocks stays inside")
 def test_links_may_be_of_any_integer_type():
     q, k, v, _ = inputs(N)
     mixed = [

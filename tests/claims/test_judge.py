@@ -129,7 +129,7 @@ NAN_NOW_AND_THEN = {
 }
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the refusal of five draws that ignore their key stays inside")
 def test_what_cannot_be_judged_is_refused(subtests):
     for changes, said in [
         (

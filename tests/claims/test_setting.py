@@ -155,7 +155,7 @@ def misfits(kind) -> list:
     return [None, "3", object(), *([1.5] if plain is int else []), *([True] if plain in (int, float) else [])]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one class of settings with the same mistakes stays inside")
 def test_every_claim_refuses_misspelt_choices_and_wrong_types_in_one_line(subtests):
     """A second or two: every claim is asked once for each of its fields."""
     for claim in CLAIMS:

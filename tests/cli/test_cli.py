@@ -99,7 +99,7 @@ def test_a_terminal_is_told_at_once_that_a_command_starts_until_it_says_more():
     assert on_a_terminal("--version", errors=True, TERM="dumb") == ""
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a table of estimators without spaces at line ends stays inside")
 @pytest.mark.parametrize(
     "arguments",
     [["answers", "blog/learned"], ["check", "mine.py::f", "--question", "uw/1.2.1"]],

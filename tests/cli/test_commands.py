@@ -138,7 +138,7 @@ def test_help_may_stand_before_the_command_or_after_it(capsys):
     assert help_of(capsys, "-h", "leaks") == help_of(capsys, "leaks", "-h")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("help that names every option once stays inside")
 def test_completions_for_a_shell_name_the_options_of_every_command(capsys):
     completions = help_of(capsys, "--tyro-print-completion", "bash")
     assert all(f"'{name}'" in completions or f" {name} " in completions for name in COMMANDS)

@@ -47,7 +47,7 @@ def script_runs(tmp_path_factory):
     return folders, said
 
 
-@pytest.mark.slow("equal findings of this process and another stay inside")
+@pytest.mark.slow("nothing inside asks this: each script needs seconds to import and judge")
 def test_a_script_writes_the_same_bytes_in_every_process(script_runs):
     """The fixture starts the script twice, and each process imports jax, judges and draws."""
     (one, two), _ = script_runs
@@ -55,7 +55,7 @@ def test_a_script_writes_the_same_bytes_in_every_process(script_runs):
         assert (one / f"coins{suffix}").read_bytes() == (two / f"coins{suffix}").read_bytes()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what a script says to which stream when it refuses stays inside")
 def test_a_script_prints_results_to_standard_output_and_progress_to_standard_error(script_runs):
     _, ((table, progress), (value, _)) = script_runs
     assert "coin  SUPPORTED" in table

@@ -83,7 +83,7 @@ def test_finetuning_from_scratch_needs_no_file_and_takes_75_epochs(capsys, folde
     assert found["origin"]["recipe"]["rate"] == 6e-4
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("questions with places, and their accuracy, stay inside")
 def test_questions_without_places_get_predictions_and_no_accuracy(capsys, folder):
     arguments = ["test.tsv" if argument == "dev.tsv" else argument for argument in EVALUATE]
     code, out, _ = run(capsys, *arguments)

@@ -98,7 +98,7 @@ def run(capsys, *arguments):
     return code, out, err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("token numbers, and outputs that come before weights, stay inside")
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
     ("name", "options", "wanted", "said"),
@@ -127,7 +127,7 @@ def test_functions_are_asked_as_they_want_to_be(capsys, name, options, wanted, s
     assert said in out
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a movement to infinity in the JSON stays inside")
 @pytest.mark.usefixtures("file")
 def test_json_says_how_the_function_was_asked(capsys):
     told = json.loads(run(capsys, "models.py::batched_with_more", "--json")[1])
@@ -135,7 +135,7 @@ def test_json_says_how_the_function_was_asked(capsys):
     assert (told["prefixes_tried"], told["depends_on_length"]) == (11, True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the refusal of functions that are no mixers stays inside")
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
     ("name", "said"),
@@ -200,7 +200,7 @@ evaluated = Dropping().eval()
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("conform's remedy for a module in training mode stays inside")
 @pytest.mark.parametrize(("name", "says"), [("Dropping", True), ("made", True), ("evaluated", False)])
 def test_a_module_in_training_mode_is_told_to_call_eval(capsys, tmp_path, monkeypatch, name, says):
     monkeypatch.chdir(tmp_path)

@@ -46,7 +46,7 @@ def mine(tmp_path, monkeypatch) -> Path:
     return path
 
 
-@pytest.mark.slow("one claim of the file, judged alone, stays inside")
+@pytest.mark.slow("the claims of the README, judged and drawn, stay inside")
 def test_claims_of_a_file_are_judged_and_drawn_outside_any_checkout(mine, capsys):
     """Judges two claims and draws their figures."""
     assert main(["run", "mine.py", "--json"]) == 0
@@ -60,21 +60,21 @@ def test_claims_of_a_file_are_judged_and_drawn_outside_any_checkout(mine, capsys
     assert {p.suffix for p in (mine.parent / "lab").glob("mine.*")} >= {".json", ".svg", ".png"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the exit code of a supported claim stays inside")
 def test_a_wrong_claim_gives_exit_code_1(mine, capsys):
     mine.write_text(MINE.replace("Interval.point(1 / s.n)", "Interval.point(3 / s.n)"))
     assert main(["run", str(mine)]) == 1
     assert "REFUTED" in capsys.readouterr().out
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the refusal of a malformed list of claims stays inside")
 def test_only_what_a_file_lists_as_its_claims_is_judged(mine, capsys):
     mine.write_text(MINE + "CLAIMS = (ALIKE,)\n")
     assert main(["run", "mine.py", "--json"]) == 0
     assert {f["claim"] for f in json.loads(capsys.readouterr().out)["findings"]} == {"alike"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one claim of an experiment of ours stays inside")
 def test_one_claim_of_a_file_is_judged_alone(mine, capsys):
     assert main(["run", "mine.py::twice", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["findings"]

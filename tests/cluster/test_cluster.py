@@ -114,7 +114,7 @@ def test_functions_are_called_elsewhere_and_errors_come_back(address):
             cluster.call(operator.truediv, 1, 0)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the cores for processes of one machine stay inside")
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system pins no process")
 def test_processes_keep_to_one_core_each(address):
     with Cluster(address, tell=print, one_core=True) as cluster, ThreadPoolExecutor(2) as threads:
@@ -123,7 +123,7 @@ def test_processes_keep_to_one_core_each(address):
     assert len({each[0] for each in found}) == min(2, len(os.sched_getaffinity(0)))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: workers must start with settings of their own")
 def test_the_settings_of_jax_are_those_of_whoever_asks(address, monkeypatch):
     monkeypatch.setenv("JAX_ENABLE_X64", "1")
     with Cluster(address, tell=print, xla_flags="--xla_cpu_multi_thread_eigen=false") as cluster:
@@ -131,7 +131,7 @@ def test_the_settings_of_jax_are_those_of_whoever_asks(address, monkeypatch):
         assert cluster.call(os.getenv, "XLA_FLAGS").endswith("--xla_cpu_multi_thread_eigen=false")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a marker of one machine that is killed stays inside")
 def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
     told = []
     with Cluster(address, tell=told.append) as cluster:
@@ -139,7 +139,7 @@ def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
     assert [line.endswith("is gone: its work is done again") for line in told] == [True]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a marker of one machine that is killed twice stays inside")
 def test_what_kills_two_workers_is_given_up(address, tmp_path):
     with (
         Cluster(address, tell=lambda _: None) as cluster,
@@ -149,13 +149,13 @@ def test_what_kills_two_workers_is_given_up(address, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a marker of one machine that is killed stays inside")
 def test_a_killed_process_of_a_living_worker_is_started_anew(address, tmp_path):
     with Cluster(address, tell=lambda _: None) as cluster:
         assert cluster.call(kills_itself, tmp_path) == "done"
 
 
-@pytest.mark.slow("calls that come back and workers that are killed stay inside")
+@pytest.mark.slow("calls and errors that come back stay inside")
 def test_a_closed_cluster_stops_what_is_called_and_leaves_no_process(address):
     with Cluster(address, tell=print) as cluster:
         pid = cluster.call(os.getpid)
@@ -179,7 +179,7 @@ def test_a_worker_with_other_versions_is_refused(address, monkeypatch):
         Cluster(address, tell=print)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the refusal of a worker with other versions stays inside")
 def test_a_worker_that_is_not_able_is_refused_before_its_first_work(address):
     with (
         Cluster(address, tell=print, able=not_able) as cluster,
@@ -205,7 +205,7 @@ def test_a_wrong_address_is_one_line(given, said, tmp_path, capsys, monkeypatch)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("functions that are called on workers stay inside")
 def test_a_run_finds_the_numbers_of_one_machine(address, tmp_path):
     """Judges an experiment and a file of claims, here and on the cluster."""
     (tmp_path / "own.py").write_text(OWN)
@@ -228,7 +228,7 @@ def models(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
-@pytest.mark.slow("a run of claims, and the work of a killed worker, stay inside")
+@pytest.mark.slow("functions that are called on workers stay inside")
 def test_a_lab_trains_the_same_models_though_a_worker_is_killed(address, tmp_path, monkeypatch):
     """Trains four models here and four on the cluster, where a worker is killed."""
     monkeypatch.setattr("attnlab_theory.labs.mixers.tasks.Run.results", stop)
@@ -295,7 +295,7 @@ def q2b(keys, a, b):
 """
 
 
-@pytest.mark.slow("the marks of a submission that kills its workers stay inside")
+@pytest.mark.slow("functions that are called on workers stay inside")
 def test_a_class_is_graded_as_at_home(address, tmp_path, capsys):
     """Grades a class here and on the cluster."""
     (tmp_path / "class").mkdir()
@@ -314,7 +314,7 @@ def kills_its_judge(handed_in, terms):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a marker of one machine that is killed twice stays inside")
 def test_a_submission_that_kills_two_workers_spoils_no_other_mark(address, tmp_path, monkeypatch):
     place = tmp_path / "class"
     place.mkdir()
@@ -326,7 +326,7 @@ def test_a_submission_that_kills_two_workers_spoils_no_other_mark(address, tmp_p
     assert found == markers.ENDED_TWICE
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a run with an address that is none stays inside")
 @pytest.mark.parametrize("command", ["grade", "lab"])
 def test_whoever_does_not_answer_is_told_of_before_anything_is_written(command, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(client, "CONNECTING", 1.0)
@@ -339,7 +339,7 @@ def test_whoever_does_not_answer_is_told_of_before_anything_is_written(command, 
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow("a wrong address, and a cluster that does not answer, stay inside")
+@pytest.mark.slow("an address that is none stays inside")
 def test_one_machine_and_others_are_not_asked_at_once(tmp_path, capsys):
     """Short itself, but the last of the file: the processor time of all workers is counted where they end."""
     assert main(lab(tmp_path, "out", "--processes", "2", "--cluster", "tcp://127.0.0.1:9")) == 2

@@ -68,7 +68,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("five such changes, each refused with its file, stay inside")
 @pytest.mark.parametrize("lab", LABS)
 def test_a_run_whose_numbers_are_changed_is_judged_or_refused(tmp_path, monkeypatch, lab):
     """Judges the committed run of a lab again after every change."""
