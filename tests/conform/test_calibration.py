@@ -11,7 +11,7 @@ def failures(suite):
     return (row for row in suite.rows() if row.verdict == "fails")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one bug each with windows and with biases stays inside")
 def test_a_planted_bug_fails(subtests):
     """Some seconds: every bug goes through every identity up to the first that falls."""
     for bug in wrong.BUGS:
@@ -21,14 +21,14 @@ def test_a_planted_bug_fails(subtests):
             assert next(failures(AttentionSuite(Direct(wrong.MADE[kind](bug)), kind)), None) is not None
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one right function each with windows and with biases stays inside")
 def test_the_same_code_without_a_bug_keeps_every_kind(subtests):
     for kind in wrong.MADE:
         with subtests.test(kind):
             assert [row.line for row in failures(AttentionSuite(Direct(wrong.MADE[kind]("")), kind))] == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("right code with its axes in another order stays inside")
 def test_right_code_keeps_softmax_however_it_is_written(subtests):
     for target in right.RIGHT:
         with subtests.test(target.__name__):

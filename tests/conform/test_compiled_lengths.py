@@ -34,7 +34,7 @@ def linear(edge):
     return target
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("which keys are seen beyond the edges of such blocks stays inside")
 @pytest.mark.parametrize(("edge", "verdict"), [(64, "fails"), (128, "fails"), (1000, "holds")])
 @pytest.mark.parametrize(("kind", "made"), [("causal", causal), ("linear", linear)])
 def test_a_block_that_forgets_is_found(kind, made, edge, verdict):

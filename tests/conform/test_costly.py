@@ -57,7 +57,7 @@ def judged(at, name):
         return {row.name: row for row in rows}, suite.snippet(place_of(caller.name), rows)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("which calls are left out, and when all are, stays inside")
 @pytest.mark.parametrize(
     ("name", "failing"),
     [
@@ -75,7 +75,7 @@ def test_all_rows_are_judged_that_need_no_such_call(at, name, failing):
     assert any("65" in line or "float16" in line for line in snippet)
 
 
-@pytest.mark.slow("the lines of the same snippet, which nobody runs, stay inside")
+@pytest.mark.slow("a snippet of numbers that are wrong stays inside")
 def test_a_snippet_ends_the_process_as_the_target_does(at, tmp_path):
     """Every call that ends the process costs another process, and so does the snippet."""
     _, snippet = judged(at, "ends")

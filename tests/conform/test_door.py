@@ -71,7 +71,7 @@ def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
     assert "SKIPPED" in said
 
 
-@pytest.mark.slow("a known failure that gives no reason stays inside")
+@pytest.mark.slow("nothing inside asks this: pytest must run in another project")
 def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tmp_path):
     """Starts pytest twice in a project of its own."""
     known = tmp_path / "known.txt"
@@ -83,7 +83,7 @@ def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tm
     assert (code, "[XPASS(strict)] was wrong once" in said) == (1, True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("misspelt kinds, identities and conventions stay inside")
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -98,7 +98,7 @@ def test_a_line_that_says_nothing_is_refused(project, tmp_path, line, said):
     assert (code != 0, said in printed) == (True, True)
 
 
-@pytest.mark.slow("our option under its own name stays inside")
+@pytest.mark.slow("nothing inside asks this: pytest must run in another project")
 def test_a_conftest_keeps_its_own_option_of_the_name_as_that_of_array_api_tests(project, tmp_path):
     """Starts pytest in a project of its own."""
     (tmp_path / "conftest.py").write_text(

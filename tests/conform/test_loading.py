@@ -10,7 +10,7 @@ from attnlab_theory.cli import main
 from attnlab_theory.conform import callers
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a file of claims whose import never ends stays inside")
 @pytest.mark.parametrize(
     "written",
     ["import time; time.sleep(600)", "import signal\nsignal.signal(14, signal.SIG_IGN)\nwhile True: pass"],
@@ -25,7 +25,7 @@ def test_an_import_without_end_gets_one_line_within_its_limit(capsys, tmp_path, 
     assert "slow.py::f cannot be loaded: its import took longer than 0.5 s" in said
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: a process must judge a whole target")
 @pytest.mark.parametrize("number", ["nan", "inf"])
 def test_what_is_no_number_prints_no_warning(tmp_path, number):
     """Starts a process that judges a target whole."""

@@ -95,7 +95,7 @@ def test_a_window_that_is_a_mask(q, k, v, window, mask=None):
     return attention(q, k, v, near if mask is None else near & mask, scale=usual(q), blind="zeros")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one of seven identities of a window to either side stays inside")
 @ours("sliding-window", layout="td", include=(*FEW, "feature", "hidden keys"), fixed_window=3)
 @jax.jit
 def test_a_causal_window_of_three(q, k, v):
@@ -148,7 +148,7 @@ def row_of(target, kind, identity):
     return row
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("rows of softmax that see nothing stay inside")
 @pytest.mark.parametrize(
     ("blind", "verdict", "said"),
     [

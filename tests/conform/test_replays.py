@@ -250,7 +250,7 @@ def test_two_functions_that_differ_are_shown_beside_each_other(at, tmp_path):
     assert_shows(run(lines, tmp_path))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a snippet of numbers that are wrong stays inside")
 def test_a_shape_that_is_wrong_is_printed(at, tmp_path):
     assert run(lines_of(at, "targets.py::drops_a_rest", "mixer", "lengths"), tmp_path).startswith("(")
 
@@ -294,7 +294,7 @@ def test_the_laws_of_chance_are_shown_for_torch(at, tmp_path):
     assert abs(first - right) > 0.05
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("failures of torch that torch shows stay inside")
 @pytest.mark.parametrize(
     ("name", "kind", "identity"),
     [("slope_of_values", "softmax", "gradients"), ("last_step_counts", "decode", "token by token")],

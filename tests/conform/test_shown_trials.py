@@ -50,7 +50,7 @@ def stale_mask(ids, attention_mask=None):
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a snippet of elements that are mixed stays inside")
 @pytest.mark.parametrize(
     ("name", "kind", "row"),
     [

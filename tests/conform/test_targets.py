@@ -130,7 +130,7 @@ def verdicts(found):
     return {row["identity"]: row["verdict"] for row in found["rows"]}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a right target, asked one case of each identity, stays inside")
 @pytest.mark.parametrize("name", ["right", "Layer"])
 def test_right_code_ends_with_0_and_no_snippet(capsys, at, name):
     code, found = judged(capsys, at, name)
@@ -138,7 +138,7 @@ def test_right_code_ends_with_0_and_no_snippet(capsys, at, name):
     assert set(verdicts(found).values()) <= {"holds", "convention"}
 
 
-@pytest.mark.slow("the rows, verdicts and snippet of a failure stay inside")
+@pytest.mark.slow("the names and verdicts of all rows stay inside")
 def test_a_row_has_the_fields_of_the_contract(capsys, at):
     """Judges two targets whole, each in a process of its own."""
     _, found = judged(capsys, at, "right")
@@ -155,7 +155,7 @@ def test_a_row_has_the_fields_of_the_contract(capsys, at):
     assert 0 < plain["tolerance"] < 1e-4
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a rotation whose call ends its process stays inside")
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -178,7 +178,7 @@ def test_a_call_that_fails_is_one_line_that_names_it_and_the_rest_goes_on(capsys
     assert rows["block edges"]["verdict"] in ("fails", "not judged")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what a graded answer prints stays inside")
 def test_what_is_printed_is_told_and_nobody_fails_for_it(capsys, at):
     code, found = judged(capsys, at, "prints")
     assert code == 0
@@ -192,7 +192,7 @@ def test_weights_that_are_no_weights_fail(capsys, at):
     assert any("weights: " in row["line"] for row in found["rows"])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("linear attention of one head stays inside")
 def test_a_function_of_one_head_is_judged_in_its_own_layout(capsys, at):
     code, found = judged(capsys, at, "one_head")
     assert (code, found["conventions"]["layout"]) == (0, "t d (guessed)")
@@ -246,7 +246,7 @@ def test_options_that_make_no_sense_are_refused(capsys, at, monkeypatch, options
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same snippet for linear attention stays inside")
 def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path):
     _, found = judged(capsys, at, "no_maximum")
     assert 0 < len(found["snippet"]) <= 15
@@ -259,7 +259,7 @@ def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path):
     assert abs(float(right)) < 100
 
 
-@pytest.mark.slow("positions and dropout that are judged without jax stay inside")
+@pytest.mark.slow("positions that are judged without jax stay inside")
 def test_a_numpy_target_is_judged_without_jax(at):
     """Starts a process that judges a target whole."""
     code = (
@@ -325,7 +325,7 @@ def linear(q, k, v):
     assert main([*command, "--scale", "one"]) == 1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("targets whose trial calls fail at once stay inside")
 def test_trials_end_when_two_have_hung(capsys, at):
     assert main(["conform", f"{at}/targets.py::hangs", "--as", "softmax", "--call-seconds", "0.3"]) == 2
     assert "2 trial calls hung. layout bthd, q [2, 4, 3, 4]: took longer than 0.3 s" in capsys.readouterr().err

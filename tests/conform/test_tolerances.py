@@ -29,7 +29,7 @@ def share(target, case):
     return float(np.nan_to_num(ratio, nan=np.inf).max())
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a normaliser that is off by a thousandth stays inside")
 @pytest.mark.parametrize("kind", LEAST_SHARE)
 def test_right_code_of_100_seeds_is_within_its_tolerance_and_uses_some_of_it(kind, record_property):
     worst = 0.0

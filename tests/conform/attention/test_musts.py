@@ -52,7 +52,7 @@ def judged(target, kind="softmax"):
     return dict(suite.profile), {row.name for row in suite.rows() if row.verdict == "fails"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a flag that must be given stays inside")
 @pytest.mark.parametrize(
     ("target", "meaning"), [(keeps, "True keeps"), (drops, "True drops"), (adds, "numbers are added")]
 )

@@ -25,7 +25,7 @@ def judged(target):
     return dict(suite.profile), [row.name for row in suite.rows() if row.verdict == "fails"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("widths that a rotation refuses stay inside")
 @pytest.mark.parametrize("multiple", [8, 16, 64])
 def test_widths_that_are_refused_are_a_convention(multiple):
     """Looks for the widths that are taken, and judges the target at them."""
@@ -34,7 +34,7 @@ def test_widths_that_are_refused_are_a_convention(multiple):
     assert failed == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("rotations that are wrong at one of their widths stay inside")
 def test_a_wrong_scale_is_found_at_the_widths_that_are_taken():
     _, failed = judged(of(8, steep))
     assert {"plain", "odd widths"} <= set(failed)

@@ -75,7 +75,7 @@ def test_a_window_that_is_not_the_one_handed_over_fails(target):
     assert failing(target)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a pair of widths that the suite itself hands over stays inside")
 def test_the_command_hands_over_a_tuple(tmp_path, capsys):
     (tmp_path / "mine.py").write_text(
         "import numpy as np\n\n\ndef f(q, k, v, window_size=(-1, -1)):\n"

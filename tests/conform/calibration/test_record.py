@@ -43,7 +43,7 @@ def test_a_box_of_another_kind_has_right_code_beside_it():
     assert beside >= {*others.BOXES, *others.CONVENTIONS}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the committed record of every bug of the museum stays inside")
 @pytest.mark.parametrize(
     ("name", "found_by"),
     [("rotation-without-its-minus", "rotation"), ("maximum-over-future-positions", "causality")],
@@ -86,7 +86,7 @@ def test_right_code_of_every_other_kind_is_asked_whole_and_never_accused():
     assert max(max(each["largest"].values()) for each in rows if each["largest"]) < 1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the committed record of right code in 20 draws stays inside")
 def test_other_draws_hand_over_other_numbers_and_the_same_ones_again():
     seen = {}
 
@@ -127,7 +127,7 @@ def quiet(line):
     del line
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a small calibration of wrong code stays inside")
 def test_a_small_calibration_of_right_code():
     names = ("numpy: plain", "numpy: one_key_after_the_other", "torch: plain")
     found = run.of_right(2, quiet, names)

@@ -91,7 +91,7 @@ def test_a_target_without_a_rate_gets_one_line():
         DropoutSuite(Direct(lambda q, k, v, seed=0: np.zeros_like(v)), "dropout")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("positions that are judged without jax stay inside")
 @pytest.mark.parametrize(
     ("file", "name", "kind"),
     [("dropout_code", "by_generator", "dropout"), ("feature_code", "positive", "random-features")],

@@ -37,7 +37,7 @@ def test_a_bug_planted_in_attention_by_features_fails(bug):
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two bugs in attention by features stay inside")
 @pytest.mark.parametrize(
     ("bug", "verdict"),
     [("", "holds"), ("scale of queries forgotten", "fails"), ("logarithms for features", "fails")],
@@ -52,7 +52,7 @@ def test_a_wrong_scale_or_kernel_is_found_where_the_number_of_features_is_not_kn
     assert FeatureSuite(Direct(target), "random-features").row("approximates").verdict == verdict
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one right map with enough features stays inside")
 def test_few_features_that_scatter_too_much_are_not_judged():
     right = code.buggy_attention("")
 
@@ -63,7 +63,7 @@ def test_few_features_that_scatter_too_much_are_not_judged():
     assert (row.verdict, "would pass" in row.line) == ("not judged", True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("old sums of many keys that change their sign stay inside")
 def test_outputs_that_scatter_only_where_there_are_many_keys_fail():
     """So do those whose normaliser comes near zero there. Without a rule of its own this is not judged."""
     right = code.buggy_attention("")
@@ -77,7 +77,7 @@ def test_outputs_that_scatter_only_where_there_are_many_keys_fail():
     assert (row.verdict, row.line.startswith("outputs scatter by")) == ("fails", True)
 
 
-@pytest.mark.slow("two other right targets stay inside")
+@pytest.mark.slow("one other right map of features stays inside")
 def test_the_same_code_without_a_bug_holds():
     """Judges every law of two targets, and laws of chance need many draws."""
     assert failures(code.buggy_map("")) == []
@@ -106,7 +106,7 @@ def test_generalized_features_are_not_accused_over_other_streams(a, stream):
     assert a > 0 or judged >= {"kernel", "variance", "signs"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one stream of right generalized features stays inside")
 @pytest.mark.parametrize("stream", range(20))
 def test_right_features_are_not_accused_over_twenty_other_streams(stream):
     """The laws of chance alone; a false alarm has a chance of 1e-6 a law."""
@@ -157,7 +157,7 @@ def test_what_is_guessed_is_said(target, said):
     assert {name: found[name] for name in said} == said
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("kernels and scales that are guessed stay inside")
 def test_a_kernel_that_is_declared_is_the_one_that_is_judged():
     def gaussian(x, seed=0):
         return code.positive(x, seed) * np.exp(-code._size(x))
@@ -188,7 +188,7 @@ def test_the_formulas_of_the_variance_are_those_of_features(kernel, family):
     assert abs(np.var(drawn) / variance(kernel, family, q, k, count)[0] - 1) < 0.1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the formulas for the variance of features stay inside")
 @pytest.mark.parametrize("sign", [1, -1], ids=["positive", "pairs"])
 def test_the_noise_of_a_normaliser_is_that_of_features(sign):
     """The first order in the relative errors, by draws of many features whose second order is small."""

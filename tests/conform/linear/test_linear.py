@@ -58,7 +58,7 @@ def test_a_planted_bug_fails(bug):
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one of nine other right functions stays inside")
 def test_the_same_code_without_a_bug_holds():
     assert [row.line for row in failures(code.buggy(""))[1]] == []
 
@@ -84,7 +84,7 @@ def test_conventions_are_found_by_calls(target, features, said):
     assert {name: found[name] for name in said} == said
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a mask of keys whose meaning is found by calls stays inside")
 def test_a_meaning_that_is_declared_is_judged_and_one_that_a_mask_of_keys_cannot_have_is_refused():
     assert [row.line for row in LinearSuite(Direct(code.of_ones), "linear", {"mask": "ones-keep"}).rows()
             if row.verdict == "fails"] == []  # fmt: skip
@@ -172,7 +172,7 @@ def at(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow("positions and dropout that are judged without jax stay inside")
+@pytest.mark.slow("positions that are judged without jax stay inside")
 def test_the_command_judges_linear_attention_without_jax(at):
     code = (
         "import sys; from attnlab_theory.cli import main;"

@@ -54,7 +54,7 @@ def test_a_planted_bug_fails(bug):
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two of nine other right recurrences stay inside")
 def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy(""))[1] == []
 
@@ -161,7 +161,7 @@ def test_a_snippet_shows_that_parts_are_not_the_whole(capsys, at):
     assert float(done.stdout) > 0.01
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("another softmax that the command line names stays inside")
 def test_another_form_is_named_on_the_command_line(capsys, at):
     other = f"{at}/targets.py::forgets"
     assert main(["conform", f"{at}/targets.py::whole", "--as", "recurrent", "--against", other]) == 0

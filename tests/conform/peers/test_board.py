@@ -96,7 +96,7 @@ def judged(folder, tmp_path_factory):
     return both, out, lines
 
 
-@pytest.mark.slow("the snippet of the same failure stays inside")
+@pytest.mark.slow("the page with the same two verdicts stays inside")
 def test_a_right_entry_point_holds_and_a_wrong_one_fails(judged):
     """The fixture judges two entry points whole, each in processes of its own."""
     both, out, lines = judged
@@ -111,7 +111,7 @@ def test_a_right_entry_point_holds_and_a_wrong_one_fails(judged):
     ]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that committed snippets import nothing of ours stays inside")
 def test_a_failure_is_shown_by_lines_that_do_not_know_this_package(judged):
     both, out, _ = judged
     (red,) = cells.reds(cells.results(out, both))
@@ -217,7 +217,7 @@ def test_a_library_that_is_not_installed_is_told(folder, tmp_path):
     assert [*tmp_path.glob("*")] == []
 
 
-@pytest.mark.slow("entry points that end the process or hang stay inside")
+@pytest.mark.slow("targets that conform cannot call stay inside")
 def test_who_answers_no_trial_call_fails_by_name(folder, tmp_path):
     one = entry(folder, "refuses")
     run.board([one], tmp_path, folder, processes=1, tell=lambda line: None)
@@ -228,7 +228,7 @@ def test_who_answers_no_trial_call_fails_by_name(folder, tmp_path):
     assert "--layout" not in row["line"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a rotation whose call ends its process stays inside")
 def test_who_ends_the_process_is_started_again_and_who_hangs_is_ended(folder, monkeypatch):
     import numpy as np
 
@@ -403,7 +403,7 @@ def test_a_name_stands_for_a_library_or_an_entry_point():
     assert {each.library for each in entries_of("flax")} == {"flax"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the page of the same committed results stays inside")
 def test_the_figure_explains_every_word_of_its_cells():
     pytest.importorskip("matplotlib")
     from attnlab_theory.conform.peers import figure

@@ -20,7 +20,7 @@ def failures(suite):
     return [row.line for row in suite.rows() if row.verdict == "fails"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("bugs at the identities that are named for them stay inside")
 def test_a_planted_bug_fails(subtests):
     """Some seconds: every bug goes through every identity."""
     for bug in wrong.BUGS:
@@ -31,7 +31,7 @@ def test_a_planted_bug_fails(subtests):
             assert any(row.verdict == "fails" for row in suite.rows())
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a right table that is short stays inside")
 def test_the_same_code_without_a_bug_fails_nothing(subtests):
     for make in dict.fromkeys(make for _, make in wrong.BUGS.values() if make is not wrong.bloom):
         with subtests.test(make.__name__):
@@ -39,14 +39,14 @@ def test_the_same_code_without_a_bug_fails_nothing(subtests):
             assert failures(suite_class(kind)(Direct(make("")), kind)) == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("right code of one width of its own stays inside")
 def test_right_code_fails_nothing_however_it_is_written(subtests):
     for kind, target in [(kind, each) for kind, targets in RIGHT.items() for each in targets]:
         with subtests.test(f"{kind}: {target}"):
             assert failures(suite_class(kind)(Direct(target), kind)) == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("right rotations of one width, drawn once, stay inside")
 def test_right_rotations_of_20_seeds_are_within_their_tolerance(subtests):
     for target in right.ROTARY:
         with subtests.test(str(target)):
@@ -98,7 +98,7 @@ def test_a_numpy_target_is_judged_without_jax():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("our own operators, which jax compiles, stay inside")
 def test_one_of_jax_holds_in_its_own_framework():
     import jax
     import jax.numpy as jnp

@@ -110,7 +110,7 @@ def test_a_call_that_fails_is_one_line_that_names_it_and_the_rest_goes_on(capsys
     assert rows["same result"][0] == "holds"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a call that ends its process stays inside")
 def test_a_target_that_hangs_at_once_is_given_up_after_one_call(capsys, at):
     assert main(["conform", f"{at}/targets.py::hangs", "--as", "rotary", "--call-seconds", "0.3"]) == 2
     said = capsys.readouterr().err
@@ -118,7 +118,7 @@ def test_a_target_that_hangs_at_once_is_given_up_after_one_call(capsys, at):
     assert (said.count("\n"), "took longer than 0.3 s" in said) == (1, True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a rotation that writes into its vectors stays inside")
 def test_what_is_printed_and_written_is_told_of(capsys, at):
     code, found = judged(capsys, at, "prints_and_writes", "rotary")
     assert code == 1

@@ -132,7 +132,7 @@ def test_right_code_ends_with_0(capsys, at, name, kind):
     assert {row["verdict"] for row in rows.values()} <= {"holds", "convention"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a rotation whose call ends its process stays inside")
 @pytest.mark.parametrize(
     ("name", "said"), [("raises_when_long", "KeyError: 17"), ("ends_when_long", "exit status 3")]
 )
@@ -187,7 +187,7 @@ def test_without_a_kind_the_next_line_to_type_is_printed(capsys, at, name, kind)
     assert capsys.readouterr().out.rstrip().endswith(f"Type next: attnlab conform {at}/seqs.py::{name} --as {kind}")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("positions that are judged without jax and torch stay inside")
 def test_a_numpy_model_is_judged_without_jax_and_torch(at):
     code = (
         "import sys; from attnlab_theory.cli import main;"
@@ -274,7 +274,7 @@ def running_mean(x):
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("mixers and models of torch stay inside")
 def test_a_mixer_of_jax_is_judged_at_few_shapes(capsys, tmp_path):
     (tmp_path / "seqs.py").write_text(JAX)
     code, found, rows = judged(capsys, tmp_path, "running_mean", "mixer")

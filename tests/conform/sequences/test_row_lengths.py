@@ -9,7 +9,7 @@ from attnlab_theory.conform.sequences.row_lengths import unequal
 from tests.conform.sequences import decoding, row_lengths_code
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a right mask of ones, and planted bugs, stay inside")
 @pytest.mark.parametrize("name", row_lengths_code.RIGHT)
 def test_right_rows_of_different_lengths_hold_over_20_seeds(name):
     """Decodes rows of different lengths for 20 seeds, in float32 and in float64."""

@@ -14,7 +14,7 @@ from tests.conform.wrong import whole
 DOCUMENT = Path(__file__).parents[3] / "docs" / "conform.md"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that all kinds, types and features are there stays inside")
 def test_every_feature_changes_the_answer_or_is_a_no_op_by_name(subtests):
     for own in OURS:
         with subtests.test(own.name):
@@ -80,7 +80,7 @@ def test_the_reader_of_the_document_and_right_code_agree(tmp_path, reader, capsy
     assert names == [own.name for own in OURS]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one export, which its reader and right code share, stays inside")
 def test_the_same_version_is_the_same_bytes(tmp_path):
     for name in ("one.npz", "two.npz"):
         assert main(["conform", "--export", "npz", str(tmp_path / name)]) == 0
