@@ -167,7 +167,7 @@ def test_a_run_stopped_in_its_second_race_keeps_the_first(tmp_path, capsys, how)
     assert (out, last) == ("", f"interrupted: {tmp_path / 'results.json'} keeps toy; not run: stopped, other")
 
 
-@pytest.mark.slow("Ctrl-C that strikes a race or an import stays inside")
+@pytest.mark.slow("Ctrl-C that strikes a race stays inside")
 def test_a_race_that_lost_the_ctrl_c_is_kept_and_no_other_begins(tmp_path, capsys):
     assert run.run(run.Options(out=tmp_path), [TOY, stopping(press_in_a_callback), OTHER]) == 130
     assert list(json.loads((tmp_path / "results.json").read_text())) == ["toy", "stopped"]
@@ -195,7 +195,7 @@ def test_a_race_is_written_before_the_next_begins_whatever_becomes_of_that(tmp_p
     assert (tmp_path / "RESULTS.md").read_text().startswith("### toy")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("both files of a run that was stopped stay inside")
 def test_ctrl_c_between_the_two_files_leaves_them_alike(tmp_path, monkeypatch):
     written = run.files.write_text
     monkeypatch.setattr(run.files, "write_text", lambda path, text: (press_once(), written(path, text)))

@@ -49,7 +49,7 @@ def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
     assert said.err == "judging: 1 claim\n"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the verdict that one experiment prints stays inside")
 def test_several_experiments_end_with_a_table_of_every_claim(tmp_path, capsys):
     assert run([toy("first"), toy("second")], options(tmp_path)) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -59,7 +59,7 @@ def test_several_experiments_end_with_a_table_of_every_claim(tmp_path, capsys):
     assert lines[2][-1] == "SUPPORTED"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("equal numbers of a claim with and without another stay inside")
 def test_one_claim_alone_has_the_numbers_of_the_whole_run_and_files_of_its_own(tmp_path):
     whole = toy("coins", coin_claim(), coin_claim(name="other"))
     alone = experiment.part(whole, whole.claims[1])
@@ -77,7 +77,7 @@ def unasked():
     provenance.commit.cache_clear()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the commit of this code and of no other project stays inside")
 @pytest.mark.usefixtures("unasked")
 def test_results_that_a_run_writes_into_its_checkout_do_not_mark_its_own_commit_as_changed(tmp_path, monkeypatch):
     said = iter(["c0ffee", "c0ffee-dirty"])
@@ -120,7 +120,7 @@ def test_a_result_names_the_accelerators_that_it_was_computed_on(monkeypatch):
         assert provenance.of_this_process()["matmul_precision"] == "float32"
 
 
-@pytest.mark.slow("equal numbers of a claim alone and in its run stay inside")
+@pytest.mark.slow("equal numbers of a claim with and without another stay inside")
 def test_the_same_seed_writes_the_same_bytes(tmp_path):
     """Judges an experiment three times and draws its figures each time."""
     for folder in ("one", "two"):
@@ -174,7 +174,7 @@ def test_a_bigger_budget_allows_more_draws():
     assert {f.draws for f in full} == {2**13}
 
 
-@pytest.mark.slow("the JSON of two experiments that are judged side by side stays inside")
+@pytest.mark.slow("the JSON of one claim of the lab stays inside")
 def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, capsys):
     assert run([toy("coins"), toy("more")], options(tmp_path, json=True)) == 0
     said = capsys.readouterr()
@@ -217,7 +217,7 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path, capsys
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a folder or a lab book that cannot be written stays inside")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path, capsys, suffix):
     (tmp_path / f"coins{suffix}").mkdir()
@@ -228,7 +228,7 @@ def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path,
     assert names(tmp_path) - {"index.html"} == {f"coins{suffix}"} | files_of("good")
 
 
-@pytest.mark.slow("the files that were finished before it stay inside")
+@pytest.mark.slow("a lab book that cannot be written stays inside")
 def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(tmp_path):
     (tmp_path / "coins.json").mkdir()
     assert run([toy("good"), toy("coins")], options(tmp_path)) == 2
@@ -288,7 +288,7 @@ def test_a_seed_that_is_no_seed_is_refused_before_anything_is_made(tmp_path, cap
     assert names(tmp_path) == set()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("Ctrl-C among experiments that run side by side stays inside")
 def test_experiments_are_judged_side_by_side_and_written_in_the_order_asked_for(tmp_path, capsys):
     meet = threading.Barrier(2, timeout=20)
 
@@ -331,7 +331,7 @@ def test_a_mistake_in_a_figure_keeps_its_traceback(tmp_path):
     assert names(tmp_path) == set()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a mistake in drawing a figure stays inside")
 def test_a_figure_is_given_findings_and_nothing_else(tmp_path):
     given = []
 

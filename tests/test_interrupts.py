@@ -47,7 +47,7 @@ def lost_interrupt():
         signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.slow("one that is lost between two settings or while drawing stays inside")
+@pytest.mark.slow("one that is lost between settings or blocks of draws stays inside")
 def test_an_interrupt_that_is_lost_stops_the_run_behind_the_claim_that_is_judged(tmp_path, capsys):
     """Judges a claim, and compiles what it draws."""
     pressed = []
@@ -110,7 +110,7 @@ SLOW = Claim(name="slow", statement="It ends.", source="none", predict=predict, 
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the exit code of a command that a signal ends stays inside")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_run_ends_soon_after_a_signal_whatever_its_claim_waits_for(number, code, tmp_path):
@@ -169,7 +169,7 @@ def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys
     assert not reached
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one that is lost between settings or blocks of draws stays inside")
 def test_an_interrupt_that_is_lost_while_drawing_stops_the_run_behind_the_experiment(tmp_path, capsys):
     def draw(findings):
         lost_interrupt()

@@ -18,7 +18,7 @@ def judge():
         yield only
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("equal refusals of a process and this one stay inside")
 def test_a_process_finds_what_this_one_finds(judge):
     coins = loaded()["coins"]
     assert findings_of(coins, judge=judge, **QUICK) == findings_of(coins, **QUICK)
@@ -40,7 +40,7 @@ def test_a_mistake_in_a_claim_brings_its_traceback_along(judge):
     assert "toy_experiments.py" in raised.value.__notes__[0]
 
 
-@pytest.mark.slow("equal findings of a process, and the order asked for, stay inside")
+@pytest.mark.slow("equal refusals of a process and this one stay inside")
 def test_runs_by_processes_write_the_same_bytes_in_the_order_asked_for(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("attnlab_theory.judges.can_share", lambda experiments: 2)
     chosen = [loaded()[name] for name in ("more", "coins")]

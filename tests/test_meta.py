@@ -137,7 +137,7 @@ def too_often(verdicts, distance: str, wrong) -> dict[str, int]:
     return {kind: count for kind, count in counts.items() if count > ALLOWED}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how often true claims are supported stays inside")
 def test_true_claims_are_refuted_no_more_often_than_the_error_rate(verdicts):
     """The fixture judges a law again and again, to count how often the judge errs."""
     assert too_often(verdicts, "true", lambda verdict: verdict == Verdict.REFUTED) == {}
@@ -179,7 +179,7 @@ RATES = (1e-4, 1e-6, 1e-9, 1e-12)
 COVERED = {"exact", "proportion", "bounded", "known_variance", "paired", "same_law"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how often bounds of several kinds miss stays inside")
 def test_every_bound_that_a_claim_uses_is_tested_here():
     """Asks each claim for its bound at each of its settings."""
     used = {claim.bound_at(setting).name for claim in CLAIMS for setting in claim.settings}

@@ -36,7 +36,7 @@ def test_peers_find_the_moments_of_the_weights(program):
     assert fits(program(TRIALS, np.random.default_rng(0)), TRIALS)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one peer that finds the same moments stays inside")
 @pytest.mark.parametrize("program", ["keys", "keys, threefry", "scores"])
 def test_ours_find_the_moments_of_the_weights(program):
     """Compiles the program and draws some thousand trials."""
@@ -45,7 +45,7 @@ def test_ours_find_the_moments_of_the_weights(program):
     assert fits(np.stack([found.mean, squares]), found.trials)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one peer that fits the exact moments stays inside")
 def test_other_noise_would_be_seen():
     means, _ = expected()
     assert fits(means, TRIALS)

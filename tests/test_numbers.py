@@ -163,7 +163,7 @@ def numbers_in(text: str) -> Iterator[str]:
                 yield number + share
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how a number is compared as it is rounded stays inside")
 def test_numbers_of_a_labs_long_page_stand_in_its_records(subtests):
     for lab in LABS:
         with subtests.test(lab):
@@ -179,7 +179,7 @@ def test_numbers_of_a_labs_long_page_stand_in_its_records(subtests):
 PAGES = sorted((ROOT / "docs" / "mathematics").glob("*.md"))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how a number is compared as it is rounded stays inside")
 def test_numbers_beside_the_mathematics_stand_in_a_record(subtests):
     for page in PAGES:
         with subtests.test(page.stem):

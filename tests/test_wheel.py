@@ -44,7 +44,7 @@ def attnlab(tmp_path_factory):
     return folder / "fresh" / "bin" / "attnlab"
 
 
-@pytest.mark.slow("which packages the installed wheel brings stays inside")
+@pytest.mark.slow("nothing inside asks this: a wheel must be built and installed")
 def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
     """The fixture builds the wheel and installs it, and the command judges an experiment."""
     listed = json.loads(run(attnlab, "list", "--json", cwd=tmp_path))
@@ -65,7 +65,7 @@ def test_answers_about_training_quote_the_committed_run_in_an_empty_folder(attnl
     assert "not measured" not in answer["answer"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: a wheel must be built and installed")
 def test_no_top_level_package_called_experiments_is_installed(attnlab):
     (site,) = attnlab.parents[1].glob("lib/python*/site-packages")
     assert not (site / "experiments").exists()

@@ -65,7 +65,7 @@ def maximisers(keys, direction) -> tuple[int, ...]:
     return tuple(int(i) for i in np.flatnonzero(scores == scores.max()))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the weights of a face and its largest margin stay inside")
 @hypothesis.given(flat)
 def test_in_the_plane_exactly_the_faces_can_be_selected(keys):
     """Asks for every subset of up to three keys in each case that Hypothesis draws."""

@@ -22,7 +22,7 @@ def pair(seed: int, angles, m: int = 2, n: int = 3, d: int = 6):
     return sampled(key_for(seed, "pair"), d=d, m=m, n=n, angles=jnp.asarray(angles, float))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("orthogonal subspaces, and what lies in neither, stay inside")
 @hypothesis.given(st.integers(0, 100), angle, angle)
 def test_one_summand_is_kept_and_the_other_removed(seed, first, second):
     """Hypothesis tries many pairs of subspaces."""

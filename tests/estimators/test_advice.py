@@ -128,7 +128,7 @@ def test_one_key_takes_all_the_weight_whatever_the_features():
     assert "Any number" in advice.amount
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one key that takes all the weight stays inside")
 def test_long_vectors_give_an_answer_up_to_the_norm_that_is_refused():
     longest = (2 * 700 / SCALE) ** 0.5
     q, k = points("apart")
@@ -181,7 +181,7 @@ def test_a_prediction_that_the_measurement_refutes_is_not_built_upon():
     assert advice.chosen not in refuted or advice.by_measurement
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same advice on the command line stays inside")
 @pytest.mark.parametrize("seed", range(2))
 def test_ordinary_vectors_of_width_64_are_for_exact_attention(seed):
     """Compiles and measures every estimator at width 64."""
@@ -197,7 +197,7 @@ def test_ordinary_vectors_of_width_64_are_for_exact_attention(seed):
     assert measured[advice.chosen.estimator] == min(measured.values())
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("predictions of small errors in one regime stay inside")
 @pytest.mark.parametrize(("regime", "scale"), [("opposite", 1.0), ("alike", 1.0), ("apart", 1.0), ("apart", 0.6)])
 def test_predictions_within_reach_are_within_a_fifth(regime, scale):
     """Measures every estimator with 256 features, 32 times."""

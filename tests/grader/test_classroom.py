@@ -162,7 +162,7 @@ class _Tags(html.parser.HTMLParser):
 class TestAClass:
     pytestmark = linux
 
-    @pytest.mark.slow("other tests of this file stay inside")
+    @pytest.mark.slow("one submission whose marker is killed stays inside")
     def test_twelve_are_graded_as_a_person_would_and_again_from_half_a_journal(
         self, tmp_path, handed_in, rubric, few_cases, capsys
     ):
@@ -210,7 +210,7 @@ class TestAClass:
         assert {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()} == written
         assert sorted(journal.read_bytes().splitlines()) == sorted(b"".join(lines).splitlines())
 
-    @pytest.mark.slow("a killed marker and half a journal stay inside")
+    @pytest.mark.slow("a marker that is killed stays inside")
     def test_processes_go_on_after_one_that_is_killed_and_a_signal_keeps_the_journal(self, tmp_path, handed_in):
         """Starts the command in a process of its own, and waits for its first mark."""
         right = "def q1_2_1(keys): return 1e5 * keys[0]\n"
@@ -266,7 +266,7 @@ class TestAClass:
             assert (mark["reason"] == "right") is unfenced
             assert "judge" in mark["fences"]
 
-    @pytest.mark.slow("a class in which somebody uses up all the time stays inside")
+    @pytest.mark.slow("one submission that uses up its time stays inside")
     def test_after_two_questions_that_use_up_their_time_the_others_are_left_to_a_person(
         self, tmp_path, rubric, few_cases
     ):

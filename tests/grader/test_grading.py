@@ -153,7 +153,7 @@ def test_plausible_wrong_answers_fall_with_a_counterexample(judged, question, bo
     assert json.loads(json.dumps(judgement.as_json(), allow_nan=False))["right"] is False
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that every promised size is asked stays inside")
 def test_who_watches_is_told_of_every_call_up_to_the_last(tmp_path):
     """Asks an answer on every case of its contract, in a process of its own."""
     path = tmp_path / "mine.py"
@@ -230,7 +230,7 @@ def test_draws_that_decide_nothing_are_inconclusive(judged, monkeypatch):
     assert judgement.as_json()["right"] is False
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("an answer that changes at every call stays inside")
 @pytest.mark.parametrize("calls", [200, 700, 1300])
 def test_an_answer_that_changes_after_some_calls_is_not_right(judged, calls):
     """Asks an answer on every case of its contract, and up to 1300 times before it changes."""
@@ -298,7 +298,7 @@ def test_broken_answers_are_told_in_one_line(judged, question, body, reason, lin
     assert list(found["case"]["givens"]) == [name.split(":")[0] for name in CONTRACTS[question].parameters]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("an answer with less than half of its time left stays inside")
 def test_a_slow_answer_is_inconclusive(judged):
     body = "import time; time.sleep(0.3); return 20 * (keys[a] + keys[b])"
     judgement = judged("practical4/2b", body, time_limit=50.0, wall_limit=3.0)
@@ -314,7 +314,7 @@ def test_an_answer_is_asked_on_as_long_as_half_of_its_time_is_left(judged, monke
     assert judged("uw/1.2.1", "return 1e5 * keys[0]").reason == reason
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("which of both clocks counts stays inside")
 def test_processor_time_is_counted_apart_from_what_others_use(judged):
     body = """
         import time
@@ -326,7 +326,7 @@ def test_processor_time_is_counted_apart_from_what_others_use(judged):
     assert 1 <= judgement.cases < 10
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: the lab must work for four seconds")
 def test_the_labs_own_work_takes_no_time_from_the_answer(judged, monkeypatch):
     def slow(self, answer, measure=subspaces.TwoSubspaces.measure):
         time.sleep(0.04)

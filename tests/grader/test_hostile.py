@@ -116,7 +116,7 @@ def test_an_attack_gets_an_honest_word_and_leaves_nothing(attack, name):
         assert text.isprintable()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("answers that sleep or write into the pipe stay inside")
 def test_a_request_that_is_not_read_is_not_waited_for(attack):
     where = attack(
         "    pass\n"

@@ -60,7 +60,7 @@ def test_a_marker_that_is_killed_is_followed_by_one_more(tmp_path, rubric, death
     assert set(multiprocessing.active_children()) <= before
 
 
-@pytest.mark.slow("a killed marker and a check that is stopped stay inside")
+@pytest.mark.slow("a marker that is killed stays inside")
 def test_a_run_that_is_killed_leaves_no_process_and_is_gone_on_with(tmp_path, rubric):
     """Starts the command twice, and each time it starts a process that marks."""
     folder, scratch, journal = tmp_path / "class", tmp_path / "scratch", tmp_path / "class-uw.jsonl"
@@ -100,7 +100,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_is_gone_on_with(tmp_path, ru
         assert glob.glob(f"/sys/fs/cgroup/**/attnlab-{process}-*", recursive=True) == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the exit code of a command that a signal ends stays inside")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_check_that_is_stopped_leaves_no_process(tmp_path, number, code):
     """Starts the command, and waits until its answer runs and until nothing of it does."""

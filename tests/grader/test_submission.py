@@ -51,7 +51,7 @@ def test_integers_arrive_as_integers(file):
     assert answer(file("def f(x, i): return x[i]"), np.arange(3.0), 2) == 2.0
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("answers that are arrays of torch stay inside")
 def test_jax_answers_are_accepted(file):
     assert answer(file("import jax.numpy as jnp\ndef f(x): return jnp.sin(x) * 0 + 1"), np.zeros(2)).tolist() == [
         1,
@@ -77,7 +77,7 @@ def test_what_is_sent_may_be_a_jax_array(file):
     assert answer(file("def f(x): return x + 1"), jnp.zeros(2)).tolist() == [1, 1]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a torch function, asked with its arrays, stays inside")
 def test_a_jax_function_is_asked_with_jax_arrays(file):
     where = file("import jax\ndef f(x): return x.at[0].set(7)")
     assert answer(where, np.ones(2, np.float32), any_framework=True).tolist() == [7, 1]

@@ -59,7 +59,7 @@ def test_no_case_is_a_counterexample(identity, data):
     assert residual <= tolerance
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("random cases of every identity stay inside")
 @pytest.mark.parametrize("subject", KEPT_BY_MIXER)
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample_to_a_whole_mixer(subject, data):

@@ -44,7 +44,7 @@ def leaky_in_jax(x):
     return zero_after_softmax(x, x, x, causal_mask(x.shape[0]), scale=1.0)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a causal mixer whose prefixes agree stays inside")
 def test_causal_mixers_pass():
     for mixer in (causal_in_numpy, causal_in_jax, jax.jit(causal_in_jax), lambda x: np.cumsum(x, axis=0)):
         found = leaks(mixer, X)
@@ -84,7 +84,7 @@ def test_a_detached_maximum_has_no_jacobian_towards_the_future_and_leaks():
     assert found.worst[1] > 0.1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a leak that no Jacobian shows stays inside")
 def test_jacobian_shows_an_ordinary_leak():
     assert (np.triu(jacobian_reach(leaky_in_jax, X), 1) > 0).any()
 
@@ -143,7 +143,7 @@ def test_torch_functions_and_modules_are_read():
     assert not leaks(leaky, X).causal
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a movement to infinity in the JSON stays inside")
 def test_picture_and_json_say_the_same():
     found = leaks(leaky_in_jax, X)
     text, data = picture(found), json.loads(json.dumps(as_json(found)))
