@@ -1,4 +1,4 @@
-"""Equal programs are compiled once in a process, whoever traces them, and slow ones once on a machine.
+"""Equal programs are compiled once in a process, whoever traces them, and once on a machine.
 
 jax knows a program by the Python function that it was traced from. A test that draws twenty cases makes twenty
 lambdas, and has the same program compiled twenty times. What is compared here is the program itself, as it is given

@@ -154,7 +154,7 @@ def press_in_a_callback() -> None:
         press()
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("how", [press, press_in_an_import])
 def test_a_run_stopped_in_its_second_race_keeps_the_first(tmp_path, capsys, how):
     assert run.run(run.Options(out=tmp_path), [TOY, stopping(how), OTHER]) == 130
@@ -185,6 +185,7 @@ def test_a_run_stopped_in_its_first_race_changes_no_file(tmp_path, capsys):
     assert capsys.readouterr().err.endswith("keeps no new results; not run: stopped, toy, other\n")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_race_is_written_before_the_next_begins_whatever_becomes_of_that(tmp_path):
     def fail():
         assert list(json.loads((tmp_path / "results.json").read_text())) == ["toy"]
@@ -352,6 +353,7 @@ def test_extra_memory_reports_a_failing_child():
         memory.extra_peak("tests.test_benchmarks:hold_megabytes", wrong=1)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_shares_of_a_profile_are_those_of_its_parts():
     product, powers = jax.jit(jnp.matmul), jax.jit(lambda x: jnp.exp(x) * 2)
     x = jnp.ones((256, 256))

@@ -145,6 +145,7 @@ def test_findings_do_not_depend_on_what_else_is_run(tmp_path):
     assert judge_claim(second, second.claims[0], seed=0, budget="quick") == whole
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_claim_more_moves_no_other_claims_draws():
     def measured(*claims):
         found = findings_of(toy("coins", *claims, error_rate=1e-6 * len(claims)), seed=0, budget="quick")
@@ -186,7 +187,7 @@ def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, ca
     assert value["findings"][:2] == json.loads((tmp_path / "coins.json").read_text())
 
 
-@pytest.mark.slow("one of five members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("claim", "code"),
     [
@@ -235,7 +236,7 @@ def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(
     assert 'id="good"' in (tmp_path / "index.html").read_text("utf-8")
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -255,6 +256,7 @@ def test_a_lab_book_that_an_earlier_run_spoils_is_said_and_costs_no_verdict(tmp_
     assert files_of("coins") <= names(tmp_path)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_lab_book_that_cannot_be_written_is_exit_code_2_after_the_verdicts(tmp_path, capsys):
     (tmp_path / "index.html").mkdir()
     assert run([toy("coins")], options(tmp_path)) == 2
@@ -302,7 +304,7 @@ def test_experiments_are_judged_side_by_side_and_written_in_the_order_asked_for(
     assert [finding["experiment"] for finding in found] == ["late", "early"]
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("claim", "said"),
     [

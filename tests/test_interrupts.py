@@ -139,6 +139,7 @@ def test_a_run_ends_soon_after_a_signal_whatever_its_claim_waits_for(number, cod
     assert names(tmp_path / "lab") == set()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys, monkeypatch):
     drawing, left = threading.Event(), threading.Event()
 
@@ -255,6 +256,7 @@ def test_a_step_is_finished_after_the_first_signal_and_not_after_the_second(numb
     assert len(said) == 1
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, monkeypatch):
     save = Figure.savefig
 

@@ -24,6 +24,7 @@ def test_a_process_finds_what_this_one_finds(judge):
     assert findings_of(coins, judge=judge, **QUICK) == findings_of(coins, **QUICK)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_a_claim_is_refused_for_is_said_in_the_same_words_and_the_process_goes_on(judge):
     broken = loaded()["broken"]
     with pytest.raises(ValueError, match="resolution must be positive") as here:

@@ -30,7 +30,7 @@ def fits(means: np.ndarray, trials: int) -> bool:
     return bool((np.abs(means - exact) <= radius).all())
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("program", [numpy_keys, numpy_scores, scipy_keys])
 def test_peers_find_the_moments_of_the_weights(program):
     assert fits(program(TRIALS, np.random.default_rng(0)), TRIALS)

@@ -25,6 +25,7 @@ def test_a_window_shows_what_is_near_enough(queries, keys, before, after, offset
             assert bool(mask[t, s]) == near
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_window_without_limit_is_the_causal_mask_at_the_end_of_the_keys():
     for queries, keys in ((1, 1), (3, 3), (2, 5)):
         assert np.array_equal(window_mask(queries, keys), causal_mask(queries, keys))
@@ -65,7 +66,7 @@ RNG = np.random.default_rng(0)
 Q, K, V = (jnp.asarray(RNG.uniform(-1, 1, shape), jnp.float32) for shape in ((130, 4), (140, 4), (140, 3)))
 
 
-@pytest.mark.slow("one of five members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("queries", "offset", "causal", "window"),
     [(130, None, True, 3), (130, 2, False, 5), (4, 136, True, 1), (2, -1, False, 3), (129, 7, True, 130)],

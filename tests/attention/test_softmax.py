@@ -78,6 +78,7 @@ def test_output_is_the_weighted_mean(q, k, v, mask, scale):
     assert error.max() <= attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(*problems, st.sampled_from([1.0, -1e4, 1e9, 1e30]))
 def test_mask_hides_positions_exactly(q, k, v, mask, scale, replaced):
     """What a query may not see is replaced by something large: not one bit of its output moves."""
@@ -247,7 +248,7 @@ def test_bad_input_is_refused(subtests):
                 attention(**given_)
 
 
-@pytest.mark.slow("one of six members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("argument", [0, 1, 2])
 @pytest.mark.parametrize("mask", [None, MASK], ids=["full", "masked"])
 def test_gradient_is_the_slope(argument, mask):

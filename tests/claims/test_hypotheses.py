@@ -7,6 +7,8 @@ import itertools
 import math
 from typing import Any
 
+import pytest
+
 from attnlab_theory.claims import CLAIMS, Claim, Setting
 
 ALSO_CALLED = {
@@ -174,6 +176,7 @@ def check_what_is_computed(claim: Claim, label: str) -> None:
         assert bool(claim.hypotheses[label](moved)) == holds, moved
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_hypothesis_holds_where_its_words_say_so(subtests):
     for claim, label in EACH.values():
         with subtests.test(f"{claim.name}: {label}"):

@@ -32,11 +32,13 @@ def faults(**variables: str) -> int:
     return int(found.stdout)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc only")
 def test_large_arrays_come_from_memory_that_is_kept():
     assert faults() < PAGES
 
 
+@pytest.mark.slow("one of four members stays inside", but=1)
 @pytest.mark.parametrize(("command", "kept"), [("captions", 1), ("reviews", 1), ("knowledge", 0), ("list", 0)])
 def test_only_commands_with_large_models_keep_it(command, kept, capsys, monkeypatch):
     called = []
@@ -45,6 +47,7 @@ def test_only_commands_with_large_models_keep_it(command, kept, capsys, monkeypa
     assert len(called) == kept
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc only")
 def test_environment_comes_first():
     assert faults(MALLOC_MMAP_THRESHOLD_="65536") > PAGES

@@ -45,6 +45,7 @@ def test_json_is_one_value_and_the_same_for_the_same_seed(capsys, files):
     assert run(capsys, files, "--json", "--features", "16")[1] == out
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_table_says_scale_sample_and_choice(capsys, files):
     code, out, _ = run(capsys, files, "--features", "16")
     assert code == 0

@@ -93,6 +93,7 @@ def test_questions_without_places_get_predictions_and_no_accuracy(capsys, folder
     assert (found["questions"], found["accuracy"]) == (4, None)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_accuracy_comes_as_json_with_its_interval(capsys, folder):
     found = json.loads(run(capsys, *EVALUATE, "--json")[1])
     assert (found["variant"], found["total"]) == ("vanilla", 4)
@@ -100,6 +101,7 @@ def test_accuracy_comes_as_json_with_its_interval(capsys, folder):
     assert found["interval"][0] <= found["accuracy"] <= found["interval"][1]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_else_the_answers_show_is_written_where_it_is_wanted(capsys, folder):
     """Asks twelve persons, and draws the figures of the answers."""
     # Twelve persons: fewer have no bins of confidence.
@@ -207,6 +209,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow("24 of 31 members stay inside", but=24)
 @pytest.mark.parametrize("name", WRONG)
 def test_bad_input_is_one_line_and_exit_code_2(capsys, folder, name):
     (folder / "empty").write_text("")

@@ -43,6 +43,7 @@ def test_a_block_that_forgets_is_found(kind, made, edge, verdict):
     assert suite.row("block edges").verdict == verdict
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("edge", "verdict"), [(64, "fails"), (128, "fails"), (1000, "holds")])
 def test_visibility_is_read_beyond_the_edges_too(edge, verdict):
     suite = suite_class("causal")(Direct(causal(edge)), "causal", {"framework": "jax", "layout": "td"})

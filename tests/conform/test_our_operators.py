@@ -32,7 +32,7 @@ def usual(q, scale=None):
     return q.shape[-1] ** -0.5 if scale is None else scale
 
 
-@pytest.mark.slow("three of 42 members stay inside", but=3)
+@pytest.mark.slow("two of 42 members stay inside", but=2)
 @ours("softmax", layout="td", exclude=ONE_HEAD)
 @jax.jit
 def test_one_head_and_its_weights(q, k, v, mask=None, scale=None):
@@ -46,7 +46,7 @@ def causal(q, k, v, mask, blind):
     return attention(q, k, v, past if mask is None else past & mask, scale=usual(q), blind=blind)
 
 
-@pytest.mark.slow("two of 38 members stay inside", but=2)
+@pytest.mark.slow("one of 38 members stays inside", but=1)
 @ours("causal", layout="td", exclude=(*ONE_HEAD, "scale", "float16", "bfloat16", "more queries"))
 @jax.jit
 def test_a_causal_head(q, k, v, mask=None):
@@ -54,21 +54,21 @@ def test_a_causal_head(q, k, v, mask=None):
     return causal(q, k, v, mask, "zeros")
 
 
-@pytest.mark.slow("one of seven members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ours("softmax", layout="td", include=(*FEW, "hidden NaN"))
 def test_a_head_that_is_not_compiled(q, k, v, mask=None):
     """Every operation is called by itself, and jax compiles it for every shape."""
     return attention(q, k, v, mask, scale=usual(q), blind="nan")
 
 
-@pytest.mark.slow("two of 40 members stay inside", but=2)
+@pytest.mark.slow("one of 40 members stays inside", but=1)
 @ours("multi-head", layout="htd", exclude=("float64", "scale", "empty batch", "odd widths", "one token", "pairs"))
 @jax.jit
 def test_several_heads(q, k, v, mask=None):
     return multi_head_attention(q, k, v, mask, scale=usual(q), blind="zeros")
 
 
-@pytest.mark.slow("one of ten members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ours("grouped-query", layout="bhtd", include=(*FEW, "groupings", "masks by head", "elements apart", "empty batch"))
 @jax.jit
 def test_neighbouring_heads_share_keys_in_a_batch(q, k, v, mask=None):
@@ -78,7 +78,7 @@ def test_neighbouring_heads_share_keys_in_a_batch(q, k, v, mask=None):
     return jax.vmap(heads, in_axes=(0, 0, 0, 0 if masks else None))(q, k, v, mask)
 
 
-@pytest.mark.slow("one of seven members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ours("grouped-query", layout="htd", include=(*FEW, "groupings"), interleaved=True)
 @jax.jit
 def test_heads_share_keys_in_turn(q, k, v):
@@ -86,7 +86,7 @@ def test_heads_share_keys_in_turn(q, k, v):
     return grouped_query_attention(q, k, v, scale=usual(q), order="strided")
 
 
-@pytest.mark.slow("one of ten members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ours("sliding-window", layout="td", include=(*FEW, "feature", "hidden keys", "padding", "pairs"))
 @functools.partial(jax.jit, static_argnames="window")
 def test_a_window_that_is_a_mask(q, k, v, window, mask=None):
@@ -103,7 +103,7 @@ def test_a_causal_window_of_three(q, k, v):
     return sliding_window_attention(q, k, v, scale=usual(q), window=3, causal=True, offset=len(k) - len(q))
 
 
-@pytest.mark.slow("one of seven members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ours("sliding-window", layout="td", include=(*FEW, "hidden keys"), fixed_window=1)
 @jax.jit
 def test_a_window_of_one_to_either_side(q, k, v):
@@ -111,14 +111,14 @@ def test_a_window_of_one_to_either_side(q, k, v):
     return sliding_window_attention(q, k, v, scale=usual(q), window=3, offset=len(k) - len(q))
 
 
-@pytest.mark.slow("one of ten members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ours("softcap", layout="td", include=(*FEW, "feature", "masks", "padding", "pairs"))
 @jax.jit
 def test_capped_scores(q, k, v, softcap, mask=None):
     return attention(q, k, v, mask, scale=usual(q), softcap=softcap, blind="zeros")
 
 
-@pytest.mark.slow("one of ten members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ours("bias", layout="htd", include=(*FEW, "large biases", "masks", "masks by head", "pairs"))
 @jax.jit
 def test_a_bias(q, k, v, bias, mask=None):
@@ -126,7 +126,7 @@ def test_a_bias(q, k, v, bias, mask=None):
     return multi_head_attention(q, k, v, mask, scale=usual(q), bias=bias, blind="zeros")
 
 
-@pytest.mark.slow("one of nine members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ours("softmax", layout="td", include=(*FEW, "offset values", "dominant key", "more queries"))
 @jax.jit
 def test_blocks_of_four(q, k, v, scale=None):
@@ -134,7 +134,7 @@ def test_blocks_of_four(q, k, v, scale=None):
     return blocked_attention(q, k, v, scale=usual(q, scale), block=4)
 
 
-@pytest.mark.slow("one of six members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @ours("causal", layout="td", include=(*set(FEW) - {"more keys"}, "hidden keys"), alignment="square")
 @jax.jit
 def test_causal_blocks_of_sixteen(q, k, v):
@@ -163,6 +163,7 @@ def test_a_causal_row_that_sees_nothing_is_what_was_asked_for(blind, verdict, sa
     assert (row.verdict, said in row.line) == (verdict, True)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_is_hidden_is_harmless_in_ours():
     row = row_of(lambda q, k, v, mask=None: causal(q, k, v, mask, "zeros"), "causal", "hidden NaN")
     assert row.line == "harmless"

@@ -219,7 +219,7 @@ def assert_shows(printed):
     assert abs(float(given) - float(right)) > 1e-5 * abs(float(right))
 
 
-@pytest.mark.slow("one of 14 members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("name", "kind", "identity", "declared"),
     [

@@ -103,7 +103,7 @@ def test_every_template_is_python_of_about_ten_lines_that_names_its_kind(subtest
                 assert max(map(len, text.splitlines())) <= 116
 
 
-@pytest.mark.slow("one of four members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("kind", "written", "said"),
     [

@@ -33,6 +33,7 @@ def test_one_summand_is_kept_and_the_other_removed(seed, first, second):
     assert jnp.max(jnp.abs(b @ matrix.T)) <= atol
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @hypothesis.given(st.integers(0, 100), angle, lengths)
 def test_only_the_subspaces_matter_not_their_bases(seed, smallest, scales):
     a, b = pair(seed, [smallest, 1.0])
@@ -117,6 +118,7 @@ def test_what_is_no_pair_of_bases_is_refused(a, b, message):
             function(jnp.asarray(a, float), jnp.asarray(b, float))
 
 
+@pytest.mark.slow("four of six members stay inside", but=4)
 @pytest.mark.parametrize("power", [-140, -125, -70, 0, 63, 127])
 def test_bases_may_be_as_long_or_short_as_their_type_holds(power):
     """By a power of two: the same digits throughout. Under jit XLA has no numbers below 2**-126."""

@@ -33,7 +33,7 @@ def advice_on(regime: str) -> Advice:
     return advise(pose(*points(regime), scale=SCALE), features=64, draws=24)
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("regime", "right"),
     [
@@ -68,6 +68,7 @@ def test_independent_projections_err_as_predicted_where_errors_are_small(regime)
         assert abs(found.weights - line.weights) < 6 * found.weights_deviation + 3 * line.weights**2
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("regime", CENTRES)
 def test_orthogonal_projections_err_as_predicted_and_no_more_than_independent_ones(regime):
     small = [line for line in advice_on(regime).lines if line.kernel < 0.2]
@@ -79,7 +80,7 @@ def test_orthogonal_projections_err_as_predicted_and_no_more_than_independent_on
         assert abs(found.kernel - predicted) < 6 * found.kernel_deviation
 
 
-@pytest.mark.slow("one of five members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("difference", [0.0, 1e-9, 1.0, 20.0, 58.0])
 def test_orthogonal_projections_are_predicted_at_every_length(difference):
     """One pair, alike or opposite: they save some of the variance, but never nearly all of it."""
@@ -91,6 +92,7 @@ def test_orthogonal_projections_are_predicted_at_every_length(difference):
                 assert line.kernel / 16 <= line.kernel_orthogonal <= line.kernel * (1 + 1e-6)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_number_of_features_it_asks_for_gives_the_wanted_error():
     problem = pose(*points("apart"), scale=SCALE)
     line = advice_on("apart").chosen

@@ -41,7 +41,7 @@ def text_of(judgement) -> str:
     return console.file.getvalue()
 
 
-@pytest.mark.slow("one of 22 members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("question", "body"),
     [
@@ -93,7 +93,7 @@ def test_right_answers_pass(judged, question, body):
         assert bool(judgement.notes) == ("return q, q" in body)
 
 
-@pytest.mark.slow("three of 39 members stay inside", but=3)
+@pytest.mark.slow("one of 39 members stays inside", but=1)
 @pytest.mark.parametrize(
     ("question", "body"),
     [
@@ -255,11 +255,13 @@ def test_one_question_under_two_names_has_one_contract(question, same):
     assert dataclasses.replace(CONTRACTS[question], question=same) == CONTRACTS[same]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_verdicts_are_the_same_on_every_run(judged):
     first, again = (judged("practical4/2b", "return 8.5 * (keys[a] + keys[b])") for _ in range(2))
     assert first.as_json() == again.as_json()
 
 
+@pytest.mark.slow("three of eight members stay inside", but=3)
 @pytest.mark.parametrize(
     ("question", "body", "reason", "line"),
     [
@@ -308,6 +310,7 @@ def test_a_slow_answer_is_inconclusive(judged):
     assert "50 s of processor time, 3 s in all" in " ".join(text_of(judgement).split())
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(("share", "reason"), [(0.5, Reason.RIGHT), (0.49, Reason.INCONCLUSIVE)])
 def test_an_answer_is_asked_on_as_long_as_half_of_its_time_is_left(judged, monkeypatch, share, reason):
     monkeypatch.setattr(Submission, "left", property(lambda self: share))
@@ -352,7 +355,7 @@ def test_judging_leaves_nothing_in_the_working_folder(judged, tmp_path, monkeypa
     assert list((tmp_path / "here").iterdir()) == []
 
 
-@pytest.mark.slow("nine of 14 members stay inside", but=9)
+@pytest.mark.slow("three of 14 members stay inside", but=3)
 @pytest.mark.parametrize("question", CONTRACTS)
 def test_a_template_runs_and_is_politely_refused(question, tmp_path):
     source = template_of(question)

@@ -141,7 +141,7 @@ SILENT = (
 )
 
 
-@pytest.mark.slow("two of ten members stay inside", but=2)
+@pytest.mark.slow("one of ten members stays inside", but=1)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("name", [*SILENT, "traces the judge", "fills the memory", "forks without end"])
 def test_without_namespaces_another_user_is_fence_enough_for_the_verdict(attack, name):
@@ -206,6 +206,7 @@ def test_a_right_answer_is_right_where_only_the_judge_is_protected(attack):
     assert [fence.name for fence in judgement.missing] == ["processes", "files", "network"]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_where_nothing_protects_the_verdict_nobody_is_right(attack):
     where, means = attack(RIGHT), MEANS - NAMESPACES - {"uid", "undumpable"}
     judgement = check_answer(where, "uw/1.2.1", means=means)
@@ -215,7 +216,7 @@ def test_where_nothing_protects_the_verdict_nobody_is_right(attack):
     assert check_answer(where, "uw/1.2.1", means=means, unfenced=True).right
 
 
-@pytest.mark.slow("five of seven members stay inside", but=5)
+@pytest.mark.slow("one of seven members stays inside", but=1)
 @pytest.mark.parametrize(
     ("off", "missing"),
     [
@@ -237,6 +238,7 @@ def test_what_could_not_be_enforced_is_the_first_thing_said(attack, text_of, off
         assert first.startswith(f"no fence '{fence.name}': {fence.missing[:20]}") == (fence.name in missing)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_a_missing_fence_lets_through_is_what_is_said_of_it(attack):
     for name, off in (("opens connections", "network"), ("reads secrets", "mount")):
         judgement = check_answer(attack(ATTACKS[name][1]), "uw/1.2.1", means=MEANS - {off})
@@ -244,6 +246,7 @@ def test_what_a_missing_fence_lets_through_is_what_is_said_of_it(attack):
         assert "won: " in judgement.said
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_submission_that_is_alone_sees_no_neighbour(attack, tmp_path):
     where = attack("    import neighbour\n")
     neighbour = tmp_path / "handed-in" / "neighbour.py"

@@ -41,7 +41,7 @@ def check(capsys, *arguments):
     return code, out, err
 
 
-@pytest.mark.slow("eight of eleven members stay inside", but=8)
+@pytest.mark.slow("three of eleven members stay inside", but=3)
 @pytest.mark.parametrize(
     ("source", "code", "reason"),
     [
@@ -268,6 +268,7 @@ def test_a_part_that_is_missing_is_asked_for():
         contract_of("cs224n/1b")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no other system has these fences")
 def test_the_compilation_cache_of_the_lab_is_out_of_reach(file, monkeypatch, tmp_path):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))

@@ -32,6 +32,7 @@ def rubric(tmp_path):
     return str(tmp_path / "uw.toml")
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("deaths", [1, 2])
 def test_a_marker_that_is_killed_is_followed_by_one_more(tmp_path, rubric, deaths):
     """Starts a process that marks, and another after it is killed."""

@@ -186,6 +186,7 @@ def test_a_torch_tensor_that_is_no_array_is_refused(file):
     assert "returned something that is not an array of numbers" in said
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("source", ["os.fork()\ndef f(x): return x", "def f(x):\n os.fork()\n return x"])
 def test_a_submission_that_forks_answers_every_call_once(file, source):
     with Submission(file(f"import os\n{source}")) as submission:
@@ -222,7 +223,7 @@ def test_what_a_submission_writes_into_the_pipe_is_no_reply(file, written):
     )
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("source", ["while True: pass\ndef f(): pass", "def f():\n while True: pass"])
 def test_an_endless_loop_meets_the_time_limit(file, source):
     # Processor time, which others on the machine cannot take away: the loop gets it sooner or later.
@@ -230,6 +231,7 @@ def test_an_endless_loop_meets_the_time_limit(file, source):
     assert "longer than the time limit of 1 s of processor time" in said
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_who_sleeps_ends_too(file):
     said = refused(file("import time\ndef f(): time.sleep(600)"), time_limit=50.0, wall_limit=0.5)
     assert "it takes longer than 0.5 s, which is four times the time limit" in said

@@ -40,6 +40,7 @@ def test_a_layer_honours_a_mask_or_refuses_it():
         FEATURES.of(CASE)(CASE.x, alone)
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_a_mask_of_zeros_is_seen_to_leak_on_the_layer_that_the_lab_trains(when):
     """Compiles a layer of a GPT."""

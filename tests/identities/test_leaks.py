@@ -53,6 +53,7 @@ def test_causal_mixers_pass():
         assert np.array_equal(found.moved, np.tri(5, dtype=bool))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_zero_after_softmax_leaks_in_every_row_but_the_last():
     found = leaks(leaky_in_jax, X)
     assert exit_code(found) == 1
@@ -273,6 +274,7 @@ def of_five_alone(x):
     return x + np.arange(5)[:, None]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_depends_on_the_length_of_the_whole_is_found_by_prefixes():
     found = prefixes(positions_over_length, X)
     assert found.depends
@@ -283,7 +285,7 @@ def test_what_depends_on_the_length_of_the_whole_is_found_by_prefixes():
     )
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("mixer", [causal_in_numpy, causal_in_jax])
 def test_prefixes_of_causal_mixers_agree_to_rounding(mixer):
     """Every prefix has another shape, for which jax compiles again."""

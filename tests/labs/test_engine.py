@@ -167,6 +167,7 @@ def test_a_run_that_is_judged_again_says_so_and_a_moved_number_falls(done, tmp_p
     assert (fallen["verdict"], kept["verdict"]) == ("REFUTED", "SUPPORTED")
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_reports_its_verdicts_or_one_json_value(done, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(done, folder)

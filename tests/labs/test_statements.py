@@ -88,6 +88,7 @@ def test_what_a_committed_run_supports_falls_when_its_number_moves(subtests):
                 assert {again[claim, str(f.setting)] for f in stands} == {Verdict.REFUTED}, claim
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_what_is_supported_refutes_its_negation(subtests):
     """Its rival is its negation: the measured interval lies inside the prediction, and nowhere else."""
     for lab, folder in RUNS:
@@ -101,6 +102,7 @@ def test_statements_that_rest_on_their_resolution_exist():
     assert BY_RESOLUTION.keys() <= {each.name for lab in LABS.values() for each in lab.statements}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_lab_states_nothing_twice_of_one_number(subtests):
     for lab, folder in RUNS:
         with subtests.test(str(folder.relative_to(FIGURES))):
@@ -120,6 +122,7 @@ def test_some_committed_run_judges_every_statement(subtests):
             assert {stated.name for stated in LABS[lab].statements} - judged == NOT_COMMITTED.get(lab, set())
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_committed_findings_on_heads_are_those_of_judging_again(subtests):
     for path in OF_HEADS:
         with subtests.test(str(path.relative_to(FIGURES))):

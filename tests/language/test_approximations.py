@@ -72,6 +72,7 @@ def test_random_features_are_those_of_linear_attention(head, kind, causal):
     np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4)
 
 
+@pytest.mark.slow("one of four members stays inside", but=1)
 @pytest.mark.parametrize("kind", FeatureMap)
 def test_features_of_long_keys_are_not_lost(head, kind):
     """Their squares are about exp(-200), and times anything of that size float32 has nothing left."""
@@ -118,7 +119,7 @@ def test_linformer_pools_neighbours(head):
         )
 
 
-@pytest.mark.slow("one of 18 members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("approximation", [each for each in ALL if not isinstance(each, BigBird)], ids=repr)
 def test_what_stands_in_the_padding_changes_nothing(head, approximation):
     """Compiles the head for two lengths."""
@@ -149,6 +150,7 @@ def test_a_gauge_changes_no_exact_weight_and_no_mask(head):
     )
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_an_encoder_whose_heads_see_all_keys_is_the_encoder():
     """Compiles the encoder for each of three approximations."""
     config = EncoderConfig(vocabulary=9, block=16, layers=2, heads=2, width=8)

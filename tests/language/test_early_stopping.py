@@ -84,7 +84,7 @@ def test_a_falling_loss_trains_all_epochs_and_keeps_the_last_model(tmp_path):
     assert np.array_equal(embedded(tmp_path / "falling"), embedded(tmp_path / "whole"))
 
 
-@pytest.mark.slow("two of six members stay inside", but=2)
+@pytest.mark.slow("one of six members stays inside", but=1)
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 6])
 def test_a_closed_run_goes_on_to_the_same_bytes(tmp_path, steps):
     losses = (3.0, 2.0, 2.5)
@@ -115,7 +115,7 @@ def watching(epochs=3):
     )
 
 
-@pytest.mark.slow("one of five members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
 def test_what_is_watched_is_kept_for_every_epoch_and_ends_nothing(tmp_path, steps):
     finish(watching(), tmp_path / "whole", resume=False)

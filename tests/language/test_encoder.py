@@ -68,6 +68,7 @@ def test_a_row_does_not_see_its_neighbours(layout, rows, mask):
     assert gap(both[0][mask[0]], twice[1][mask[0]]) <= atol
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(ROWS, st.sampled_from([[0, 1, 2, 3, 4], [1, 2, 4, 6, 7], [3, 4, 5, 6, 7]]))
 def test_roberta_does_not_mind_where_the_padding_stands(rows, places):
     model, everywhere = MODELS[Layout.ROBERTA], np.ones((2, T), bool)
@@ -77,7 +78,7 @@ def test_roberta_does_not_mind_where_the_padding_stands(rows, places):
     assert gap(short, long[:, np.array(places)]) <= rounding(lambda m: hidden(m, *laid(rows, everywhere)), model)
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_every_token_sees_all_others_and_knows_where_it_stands(layout):
     model, everywhere = MODELS[layout], np.ones((2, T), bool)
@@ -90,7 +91,7 @@ def test_every_token_sees_all_others_and_knows_where_it_stands(layout):
     assert all(gap(x[0, at], x[1, at]) > 1e-3 for at in range(T))
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_rows_of_nothing_but_padding_are_finite_and_so_is_their_gradient(layout):
     """Compiles the gradient of an encoder."""
@@ -104,7 +105,7 @@ def test_rows_of_nothing_but_padding_are_finite_and_so_is_their_gradient(layout)
         assert bool(jnp.all(jnp.isfinite(part)))
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_a_tape_keeps_what_was_computed(layout):
     model, mask = MODELS[layout], np.array([[True] * T, [True] * 2 + [False] * 3])
@@ -126,7 +127,7 @@ def test_a_tape_keeps_what_was_computed(layout):
         assert gap(weights, expected) <= (6 * peak + 2 * T + 8) * np.finfo(np.float32).eps
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_gradients_are_slopes(layout):
     """Along a random direction in all parameters, in float64, against central differences."""
@@ -153,7 +154,7 @@ def test_gradients_are_slopes(layout):
         assert abs(slope - fine) <= atol < 1e-3 * abs(slope)
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("rate", ["dropout", "attention_dropout"])
 def test_every_rate_drops_something_and_only_with_a_key(rate):
     """Compiles the encoder with dropout and without."""

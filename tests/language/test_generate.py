@@ -48,7 +48,7 @@ def assert_is_homework(found, model, steps, prompts=PROMPTS, lengths=LENGTHS):
     assert np.max(np.abs(found.log_probability - [values for _, values in rows])) <= atol
 
 
-@pytest.mark.slow("one of eleven members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("mixer", "positions"), [*PAIRS, (DenseSynthesizer(), Alibi()), (FEATURES, Rotary())], ids=name_of
 )
@@ -88,7 +88,7 @@ def test_the_cache_grows_on_the_way():
     assert_is_homework(found, model, steps, PROMPTS[:2], LENGTHS[:2])
 
 
-@pytest.mark.slow("two of four members stay inside", but=2)
+@pytest.mark.slow("one of four members stays inside", but=1)
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("run", [greedy, greedy_uncached])
 def test_stopping_changes_nothing_before_the_end(run, times):
@@ -101,7 +101,7 @@ def test_stopping_changes_nothing_before_the_end(run, times):
     np.testing.assert_array_equal(stopped.log_probability, np.where(ended, 0, free.log_probability))
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("run", [greedy, greedy_uncached])
 def test_generation_ends_with_its_last_row(run, monkeypatch):
     calls = itertools.count()
@@ -191,6 +191,7 @@ def drawn_atol() -> float:
     return 2 * each
 
 
+@pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize("sampling", [Sampling(), WARM, Sampling(top_k=2)])
 def test_drawn_tokens_are_the_same_with_a_cache_and_without_alone_and_in_a_batch(sampling):
     """Compiles the loop with a cache, without one, and for a single row."""

@@ -104,6 +104,7 @@ def test_first_weights_are_the_homeworks(fresh):
     assert not np.array_equal(fresh.head.weight, fresh.tokens.T)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_dense_synthesizer_starts_with_small_weights_of_either_sign():
     b = (
         DenseSynthesizer()
@@ -115,6 +116,7 @@ def test_the_dense_synthesizer_starts_with_small_weights_of_either_sign():
     assert abs(np.mean(b)) < 2e-4  # 512 numbers of deviation 6e-4: seven deviations of their mean
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_only_biases_and_random_projections_are_not_decayed(fresh):
     def spared(model):
         flags = jax.tree.leaves_with_path(model.decayed())
@@ -186,6 +188,7 @@ def test_positions_restart_with_each_document():
     assert restarted(jnp.array([[7, 7], [1, 2]])).tolist() == [[0, 1], [0, 0]]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_rows_of_a_batch_are_the_rows_one_by_one():
     model = stirred(config(Softmax(), Rotary()))
     batch, segments = jnp.stack([TOKENS, PACKED]), jnp.stack([jnp.ones_like(SEGMENTS), SEGMENTS])
@@ -194,6 +197,7 @@ def test_rows_of_a_batch_are_the_rows_one_by_one():
     assert gap(rows(model), mapped(model)) <= rounding(rows, model)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_dropout_is_a_function_of_its_key():
     model = stirred(config(Softmax(), Learned()))
     one, again, other = (logits(model, TOKENS, key=jax.random.key(seed)) for seed in (0, 0, 1))
@@ -203,6 +207,7 @@ def test_dropout_is_a_function_of_its_key():
     assert np.array_equal(logits(still, TOKENS, key=jax.random.key(0)), logits(still, TOKENS))
 
 
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("rate", ["embedding_dropout", "residual_dropout", "attention_dropout"])
 def test_every_rate_drops_something(rate):
     model = stirred(config(Softmax(), Learned(), **(NONE | {rate: 0.5})))
@@ -230,7 +235,7 @@ def test_dropped_share_is_the_rate():
     assert abs(dropped - rate * n) < 6 * np.sqrt(n * rate * (1 - rate))
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("shape", [(8, 8), (3, 5), (5, 3)], ids=["square", "wide", "tall"])
 def test_gradient_of_a_product_is_jaxs_own(shape):
     sizes = (7, shape[0]), shape, (7, shape[1])
@@ -249,7 +254,7 @@ def test_gelu_is_x_times_the_distribution_function_of_x():
     )
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3)], ids=["wide", "tall"])
 def test_a_layer_of_gelu_keeps_its_input_alone_and_has_jaxs_own_gradient(shape):
     """Differentiates a layer in two ways, operation by operation."""
@@ -321,6 +326,7 @@ def test_bad_rows_are_refused(tokens, others, message):
         stirred(config(Softmax(), Learned()))(tokens, **others)
 
 
+@pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize(
     ("tokens", "positions"),
     [(TOKENS.at[2].set(11), None), (TOKENS.at[2].set(-1), None), (TOKENS, jnp.arange(1, 9))],

@@ -55,6 +55,7 @@ def by_formula(optimizer, remember, step):
         yield made[0] + optimizer.decay * np.asarray(MODEL.matrix, np.float64), made[1]
 
 
+@pytest.mark.slow("four of five members stay inside", but=4)
 @pytest.mark.parametrize(
     ("optimizer", "remember", "step"),
     [

@@ -148,7 +148,7 @@ def test_other_models_and_batches_meet_the_protocols(kind, epochs):
     assert all(isinstance(batch, Examples) for batch in epochs(0))
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @BOTH
 def test_they_are_trained_by_the_same_loop(tmp_path, kind, epochs):
     run, path = run_of(kind, epochs), tmp_path / "model"
@@ -161,6 +161,7 @@ def test_they_are_trained_by_the_same_loop(tmp_path, kind, epochs):
     assert (type(saved.model), saved.text) == (kind, Words(WORDS))
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @BOTH
 def test_a_stopped_run_of_theirs_goes_on_to_the_same_bits(tmp_path, kind, epochs):
     run = run_of(kind, epochs)

@@ -79,6 +79,7 @@ def test_loss_falls():
     assert losses[-1] < 0.6 * losses[0]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_loss_is_minus_the_log_probability_of_targets_that_are_not_pad():
     batch = documents(3)
     logits = np.asarray(compiled(lambda model, x: model.rows(x))(DRY_MODEL, jnp.asarray(batch.x)), np.float64)
@@ -157,6 +158,7 @@ def wet_run():
     return [state for state, _ in pairs], [loss for _, loss in pairs]
 
 
+@pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize("stop", [1, 2, 3])
 def test_a_run_goes_on_bit_for_bit_where_it_stopped(stop):
     states, losses = wet_run()
@@ -178,6 +180,7 @@ def test_dropout_follows_from_seed_and_step():
     assert all(a != b for a, b in zip(first, other, strict=True))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_metrics_count_what_was_read():
     for (state, metrics), (number, place) in zip(run(PLAIN), itertools.product(range(2), range(2)), strict=True):
         batch = list(epochs(number))[place]

@@ -51,6 +51,7 @@ def test_a_normal_is_the_quantile_of_its_bits():
     assert np.abs(normals - quantiles(bits.astype(np.int64))).max() <= hashed_normal_atol()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_tails_reach_as_far_as_documented():
     furthest = normals_of(jnp.asarray([0, 1], jnp.uint32))
     assert 6.33 < furthest[0] < 6.34
@@ -74,18 +75,20 @@ def test_a_drop_in_for_jax_random_normal():
     np.testing.assert_array_equal(hashed_normal(ROOT, (6,)), hashed_normal(ROOT, (2, 3)).ravel())
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_vmap_over_keys_is_a_loop_over_keys():
     keys = keys_by_split(5)
     together = jax.vmap(lambda key: hashed_bits(key, (7,)))(keys)
     np.testing.assert_array_equal(together, np.stack([hashed_bits(key, (7,)) for key in keys]))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_one_call_repeats_no_value():
     bits = np.asarray(hashed_bits(ROOT, (2**18,)))
     assert np.unique(bits).size == bits.size
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("word", [0, 1])
 def test_both_words_of_a_key_count(word):
     # Among 2**17 keys some share one of the two words that the hash takes from a key; a run of a billion
@@ -113,12 +116,13 @@ def along_keys(keys=keys_by_split) -> np.ndarray:
     return np.asarray(jax.vmap(lambda key: hashed_normal(key, (2,))[1])(keys(2**16)))
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("stream", [along_positions, along_keys], ids=lambda f: f.__name__)
 def test_entries_have_the_normal_distribution_function(stream):
     assert scipy.stats.kstest(stream(), "norm").pvalue > ERROR_RATE
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("stream", [along_positions, along_keys], ids=lambda f: f.__name__)
 def test_moments_are_those_of_a_normal(stream):
     """Sums of odd and even powers up to six: a large sample of a known law, so its own variance is known too."""
@@ -165,12 +169,13 @@ TABLES = {
 }
 
 
-@pytest.mark.slow("one of eight members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
 def test_no_linear_dependence_between_positions_or_keys(table):
     assert singular_values_fit(table().astype(np.float64), ERROR_RATE)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_faint_linear_dependence_would_be_seen():
     table = blocks_of_one_call().astype(np.float64)
     assert not singular_values_fit(table + 0.05 * table.sum(axis=1, keepdims=True), ERROR_RATE)
@@ -187,14 +192,14 @@ def agreements_fit(left: np.ndarray, right: np.ndarray) -> bool:
     return bool((agreements >= low).all() and (agreements <= high).all())
 
 
-@pytest.mark.slow("one of eight members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("lag", [1, 2, 3, 16, 64, 1024, 4096, 65536])
 def test_every_bit_is_independent_of_every_bit_a_lag_away(lag):
     bits = np.asarray(hashed_bits(key_for(5), (2**18,)))
     assert agreements_fit(bits[:-lag], bits[lag:])
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("keys", FAMILIES, ids=lambda f: f.__name__)
 def test_every_bit_is_independent_of_every_bit_of_the_next_key(keys):
     bits = np.asarray(jax.vmap(lambda key: hashed_bits(key, (8,)))(keys(2**14)))

@@ -51,7 +51,7 @@ def by_factors(key, **noise) -> np.ndarray:
     return np.asarray(sample(jax.random.split(key, DRAWS)), np.float64)
 
 
-@pytest.mark.slow("one of four members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("sample", [one_by_one, together, hashed, by_factors], ids=lambda f: f.__name__)
 def test_means_covariances_and_independence(sample):
     draws = sample(key_for(0, "keys", sample.__name__), variance=VARIANCES, stretch=STRETCH)
@@ -66,7 +66,7 @@ def test_means_covariances_and_independence(sample):
     assert has_covariance(noise.reshape(DRAWS, 9), whole, ERROR_RATE)
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("sample", [one_by_one, together], ids=lambda f: f.__name__)
 def test_without_stretch_the_noise_is_isotropic(sample):
     draws = sample(key_for(1, "keys"), variance=0.25, stretch=jnp.zeros(3))
@@ -74,6 +74,7 @@ def test_without_stretch_the_noise_is_isotropic(sample):
     assert has_covariance(noise, 0.25 * np.eye(9), ERROR_RATE)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_missing_stretch_or_a_missing_square_would_be_seen():
     noise = (together(key_for(2, "keys"), variance=VARIANCES, stretch=STRETCH) - np.asarray(MEANS))[:, 0]
     assert has_covariance(noise, covariances()[0], ERROR_RATE)
@@ -81,6 +82,7 @@ def test_a_missing_stretch_or_a_missing_square_would_be_seen():
         assert not has_covariance(noise, covariances(stretch=[wrong, 0, 0])[0], ERROR_RATE)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_without_noise_keys_are_their_means_exactly():
     keys = noisy_keys(key_for(3), MEANS, variance=0.0, stretch=jnp.zeros(3))
     np.testing.assert_array_equal(keys, MEANS)
@@ -158,6 +160,7 @@ def test_means_that_are_not_finite_are_refused():
         noisy_keys(key_for(0), MEANS.at[1, 2].set(jnp.nan), variance=0.1, stretch=STRETCH)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_integer_means_are_refused():
     means = jnp.eye(3, dtype=int)
@@ -171,6 +174,7 @@ def test_integer_means_are_refused():
             refused()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_no_keys_have_no_draws_to_make():
     keys = many_noisy_keys(key_for(0), MEANS[:0], 2, variance=0.1, stretch=STRETCH[:0])
     assert keys.shape == (2, 0, 3)
@@ -198,6 +202,7 @@ def test_factors_of_other_keys_are_refused():
         gaussian_keys(key_for(0), MEANS[:, :2], factors)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_arrays_of_numpy_are_taken_without_a_warning():
     means, factors = np.eye(3), np.ones((3, 3, 2))
@@ -213,7 +218,7 @@ def test_arrays_of_numpy_are_taken_without_a_warning():
 KEY = key_for(0, "corners")
 
 
-@pytest.mark.slow("three of four members stay inside", but=3)
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("power", [-110, -100, 100, 120])
 def test_a_variance_that_the_type_does_not_hold_still_has_its_deviation(power):

@@ -58,6 +58,7 @@ def test_sqrt_norms_are_not_normal():
     assert np.abs(np.sum(rows(SQRT) ** 2, axis=2) - D).max() <= D * orthonormal_atol(D, D)
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("norms", ["chi", "sqrt"])
 def test_rows_are_orthogonal_within_a_block_only(norms):
     w = rows(SQRT if norms == "sqrt" else COUPLINGS["orthogonal"])
@@ -68,6 +69,7 @@ def test_rows_are_orthogonal_within_a_block_only(norms):
     assert cosines[:, ~same].mean() > 0.1
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_few_rows_are_a_part_of_one_block():
     w = np.asarray(orthogonal_projection(key_for(0, "few"), 3, 8, norms="sqrt"), np.float64)
     assert np.abs(w @ w.T - 8 * np.eye(3)).max() <= 8 * orthonormal_atol(3, 8)
@@ -94,6 +96,7 @@ def test_quasi_random_digits_are_mixed_and_not_only_shifted():
     assert proportion().interval(agree, ERROR_RATE).contains(Interval.point(0.5))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_quasi_random_rows_depend_on_the_key_and_on_nothing_else():
     one, same, other = (np.asarray(quasi_monte_carlo_projection(key_for(seed, "k"), 64, 3)) for seed in (0, 0, 1))
     assert one.tobytes() == same.tobytes()
@@ -125,7 +128,7 @@ def test_unknown_norms_and_too_many_directions_are_refused():
         quasi_monte_carlo_projection(key_for(0), 1, 21202)
 
 
-@pytest.mark.slow("two of six members stay inside", but=2)
+@pytest.mark.slow("one of six members stays inside", but=1)
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("whole", [np.int64, jnp.int32])
 @pytest.mark.parametrize("projection", [gaussian_projection, orthogonal_projection, quasi_monte_carlo_projection])

@@ -10,6 +10,7 @@ from attnlab_theory.attention.sparse import linked_mask
 from attnlab_theory.claims.sparse.hearing import links_beyond_the_window, one_layer_further
 
 
+@pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize(("blocks", "links"), [(9, 1), (9, 3), (5, 2)])
 def test_a_walk_over_links_is_a_row_of_the_masks_powers(blocks, links):
     chosen = links_beyond_the_window(jax.random.key(blocks), blocks, links)
@@ -21,7 +22,7 @@ def test_a_walk_over_links_is_a_row_of_the_masks_powers(blocks, links):
             assert (np.asarray(heard) == (power > 0)).all()
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("links", [1, 2, 3])
 def test_links_are_different_blocks_beyond_the_window_and_all_choices_are_alike(links):
     blocks, draws = 7, 30_000

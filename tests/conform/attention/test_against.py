@@ -122,6 +122,7 @@ def other(q, k, v):
 """
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_one_command_compares_two_functions_of_a_file(capsys, tmp_path):
     """Judges a function whole and compares it with another, each in a process of its own."""
     (tmp_path / "two.py").write_text(TARGETS)

@@ -68,7 +68,7 @@ def failing(target):
     return {row.name for row in AttentionSuite(Direct(target), "bias").rows() if row.verdict == "fails"}
 
 
-@pytest.mark.slow("one of six members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("target", RIGHT, ids=lambda each: each.__name__)
 def test_right_code_holds_whether_it_takes_a_bias_for_each_element_or_not(target):
     suite = AttentionSuite(Direct(target), "bias")
@@ -90,7 +90,7 @@ def test_right_code_holds_for_any_seed(target):
                 assert not outcome.fails, (seed, kind, outcome.why)
 
 
-@pytest.mark.slow("one of four members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     "target", [of_element_0, mean_over_elements, of_element_0_by_mask, of_element_0_without_heads]
 )

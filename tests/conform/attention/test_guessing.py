@@ -44,7 +44,7 @@ def failing(target, kind):
     return suite, [row for row in suite.rows() if row.verdict == "fails"]
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("target", "kind"), [(hiding, "multi-head"), (of_groups, "grouped-query"), (capped, "softcap")]
 )
@@ -54,7 +54,7 @@ def test_who_promises_something_else_may_hide_the_future(target, kind):
     assert dict(suite.profile)["hides the future"] == "always"
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("kind", ["softmax", "causal", "multi-head"])
 def test_who_hides_the_future_by_default_is_told_not_to(kind):
     suite, failed = failing(hiding_unless_told, kind)
@@ -80,6 +80,7 @@ def masked_too_early(q, k, v, softcap=30.0, mask=None):
     return softmax((softcap * np.tanh(scores / softcap)).astype(q.dtype)) @ v
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(("refuses", "said"), [(True, "square: refused"), (False, "square: neither of the two")])
 def test_what_is_said_of_more_keys_than_queries_that_are_aligned_in_no_way(refuses, said):
     def middle(q, k, v):

@@ -63,7 +63,7 @@ def test_a_mask_that_must_be_given_hides_nothing_in_the_form_that_is_taken(targe
     assert failed == set()
 
 
-@pytest.mark.slow("one of six members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("target", "kind"),
     [

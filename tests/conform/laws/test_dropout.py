@@ -25,13 +25,14 @@ def test_right_dropout_holds_however_it_is_written(target):
     assert failures(target)[1] == []
 
 
-@pytest.mark.slow("14 of 23 members stay inside", but=14)
+@pytest.mark.slow("three of 23 members stay inside", but=3)
 @pytest.mark.parametrize("bug", code.BUGS)
 def test_a_planted_bug_fails(bug):
     suite = DropoutSuite(Direct(code.buggy(bug)), "dropout")
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy(""))[1] == []
 

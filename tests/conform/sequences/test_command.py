@@ -124,7 +124,7 @@ def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path, n
     assert float(given) > 1e-3
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(("name", "kind"), [("running_mean", "mixer"), ("right_model", "model")])
 def test_right_code_ends_with_0(capsys, at, name, kind):
     code, found, rows = judged(capsys, at, name, kind)
@@ -177,7 +177,7 @@ def test_what_cannot_be_called_gets_one_line_and_exit_code_2(capsys, at, name, o
     assert (out, err.count("\n")) == ("", 1)
 
 
-@pytest.mark.slow("one of four members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("running_mean", "mixer"), ("attend", "decode"), ("model", "model"), ("right_model", "model")],

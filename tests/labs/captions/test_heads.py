@@ -41,6 +41,7 @@ def test_losses_are_those_of_the_model_row_by_row():
     assert found.perplexity_of_tokens == pytest.approx(np.exp(found.total.sum() / found.targets.sum()))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_head_that_gives_nothing_is_worth_nothing():
     model = stirred()
     silent = heads.without_head(model, 1, 2)
@@ -51,6 +52,7 @@ def test_a_head_that_gives_nothing_is_worth_nothing():
         heads.without_head(model, 2, 0)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_equal_weights_have_the_largest_entropy():
     model = stirred()
     still = eqx.tree_at(lambda m: [b.mixing.inputs.weight for b in m.blocks], model, replace_fn=jnp.zeros_like)
@@ -82,6 +84,7 @@ def test_a_permutation_before_the_cut_is_absorbed_by_the_projections():
     assert not np.allclose(permuted_by_hand(layer, x, np.arange(12)), permuted_by_hand(layer, x, order))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_dropped_heads_are_whole_and_what_is_left_is_scaled():
     """Runs a layer twice on 200 rows, operation by operation."""
     config = dataclasses.replace(CONFIG, mixer=DroppedHeads(0.5), layers=1)

@@ -167,6 +167,7 @@ def test_sharper_decodings_are_judged_against_random_ones():
     assert verdict(turned, "sharper-is-better-formed") == verdict(turned, "sharper-covers-less") == Verdict.REFUTED
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_every_arm_begins_otherwise_than_scratch_or_reads_otherwise(tmp_path):
     """One that trained the very same model would be found to change nothing."""
     sizes = Sizes(train=20, validation=5, test=5)

@@ -69,6 +69,7 @@ def test_what_cannot_be_cut_is_refused(tmp_path):
         cut_gpt2(small, layers=1, block=5, dropout=0.0)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_tokens_beside_the_file_must_be_gpt2s(tmp_path):
     """Writes a model with all of GPT-2's tokens, and reads it twice."""
     path = write_gpt2(tmp_path / "gpt2.safetensors")

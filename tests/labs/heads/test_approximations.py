@@ -111,6 +111,7 @@ def test_theory_knows_the_features_but_for_those_of_rare_large_products():
         assert np.all(np.abs(np.log(ratios)) < np.log(1.5)) == right
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_prediction_of_four_times_the_features_is_refuted():
     found = measured(strength=0.7)
     wrong = approximating.estimated(dataclasses.replace(found, predicted=4 * found.predicted))
@@ -118,6 +119,7 @@ def test_a_prediction_of_four_times_the_features_is_refuted():
     assert verdicts == [Verdict.REFUTED] * 6
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_gauge_undoes_what_no_weight_depends_on():
     """Keys moved by one vector, and lengths that are shared out unequally."""
     plain, moved = (list(Given(strength=0.5, **how).traces(range(20))) for how in ({}, {"offset": 5.0}))

@@ -81,7 +81,7 @@ def test_with_all_kept_a_gpts_last_state_gives_its_logits(of_gpt):
     assert gap(of_gpt.model._logits(last[None])[0], of_gpt.model(ids)) <= rounding(lambda m: m(ids), of_gpt.model)
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("which", ["of_encoder", "of_gpt"])
 def test_an_mlp_that_is_left_out_is_one_that_adds_nothing(which, request):
     reading = request.getfixturevalue(which)
@@ -94,6 +94,7 @@ def test_an_mlp_that_is_left_out_is_one_that_adds_nothing(which, request):
     assert np.max(np.abs(states(reading, Kept.NO_MLPS)[-1] - states(reading, Kept.ALL)[-1])) > 0.1
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("which", ["of_encoder", "of_gpt"])
 def test_without_skip_connections_nothing_of_a_token_passes_by_attention(which, request):
     """If attention hands on the same for all tokens, only a skip connection can tell them apart."""
@@ -102,7 +103,7 @@ def test_without_skip_connections_nothing_of_a_token_passes_by_attention(which, 
         assert (collapse.distances(states(same, kept))[1] < 1e-12) == (not kept.skips)
 
 
-@pytest.mark.slow("two of eight members stay inside", but=2)
+@pytest.mark.slow("one of eight members stays inside", but=1)
 @pytest.mark.parametrize("kept", Kept)
 @pytest.mark.parametrize("which", ["of_encoder", "of_gpt"])
 def test_a_layer_hands_on_what_is_kept_of_it(which, kept, request):
@@ -156,6 +157,7 @@ FALLING = (0.5, 0.5**3, 0.5**9, 0.5**27)
 """The exponent triples with every layer."""
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_states_that_collapse_without_skip_connections_get_the_verdicts_of_the_law():
     apart = {Kept.ALL: STAYING, Kept.NO_MLPS: STAYING, Kept.NO_SKIPS: FALLING, Kept.ATTENTION: FALLING}
     assert set(verdicts(apart).values()) == {Verdict.SUPPORTED}

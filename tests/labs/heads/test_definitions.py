@@ -77,6 +77,7 @@ def by_pairs(groups, origin, of_pair):
     return np.mean(found)
 
 
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize("head", [0, 1])
 @pytest.mark.parametrize("left_out", [None, 0, 4])
 def test_the_share_is_the_slope_times_what_squared_mean_scores_are_of_the_variance(head, left_out):

@@ -43,6 +43,7 @@ def test_softmax_of_the_scores_is_what_the_model_weighs_by(read):
         assert gap(found, weights_and_values(read.model)) <= rounding(weights_and_values, read.model)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_sentences_stand_between_marks_and_are_cut_before_the_last(read):
     first, _, long = read.tokens
     assert [read.name_of(int(token)) for token in first.ids] == ["[CLS]", "a", "cat", "run", "##s", "[SEP]"]

@@ -137,6 +137,7 @@ def test_lengths_of_few_sentences_are_left_out_and_spoil_no_interval():
         assert np.isnan(values[:, 2:]).all()
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(st.integers(0, 1000), st.floats(0.1, 30.0), st.booleans())
 def test_no_row_is_sharper_than_its_spread_allows(seed, strength, causal):
     x = strength * np.random.default_rng(seed).normal(size=(2, 1, 3, 5, 2))
@@ -237,6 +238,7 @@ def test_slopes_and_excesses_get_no_verdict(stretched):
     assert claims >= {"the-noisy-length-matters", "noise-adds-to-the-prediction"}
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_mean_scores_without_noise_stand_beside_theory(stretched):
     theory, without = (stretched.of(f"weights explained {by}") for by in ("by theory", "without noise"))
     gains = [a.value - b.value for a, b in zip(theory, without, strict=True)]
@@ -262,6 +264,7 @@ def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
     assert len(families.verdicts(quantities.measure(found)).findings.of("the-noisy-length-matters")) == 2
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_keys_on_two_points_are_far_from_normal():
     """Goes the lab's whole way, from 600 traces to verdicts on two heads."""
     kinds = jax.random.randint(jax.random.key(5), (600, 6), 0, 4)

@@ -130,7 +130,7 @@ def beyond_chance(kind):
     return int(np.sum((p <= ERROR_RATE) & above)), int(np.sum((p <= ERROR_RATE) & ~above))
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("kind", [Kind.SPECTRUM, Kind.COMMON, Kind.UNRELATED], ids=str)
 def test_where_chance_dealt_the_means_no_excess_goes_beyond_it(kind):
     assert sum(beyond_chance(kind)) <= LIMIT
@@ -156,6 +156,7 @@ def test_related_types_go_beyond_chance_to_both_sides():
     assert above + below > LIMIT
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_page_has_these_very_heads():
     """In the order of the kinds: how many of them lie above chance, and how many below."""
     page = (Path(__file__).parents[3] / "docs" / "mathematics" / "heads.md").read_text("utf-8")
@@ -165,6 +166,7 @@ def test_the_page_has_these_very_heads():
     assert all(name.startswith(kind) for (name, *_), kind in zip(rows, Kind, strict=True))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_intervals_of_the_excess_cover_none_where_all_types_vary_alike():
     assert missing(families(measured(Kind.SPECTRUM)[0].excess), 0.0) <= LIMIT
 

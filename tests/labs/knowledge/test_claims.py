@@ -3,6 +3,8 @@
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.knowledge import measure
@@ -17,6 +19,7 @@ def test_arms_are_called_as_their_models_are():
     assert tuple(VARIANTS) == PRETRAINED
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_who_is_never_seen_may_be_guessed_as_often_as_the_commonest_place_is_right():
     setting = {"variant": "rope", "group": "never-seen"}
     committed = measure.again(FOLDER).estimates

@@ -84,6 +84,7 @@ def test_one_seed_finds_nothing_and_says_what_it_takes(done):
     assert about["commit"] == "clean"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_everybody_is_asked_by_every_model(done):
     answers = json.loads((done / "answers.json").read_text())
     counts = {group: sum(a["group"] == group for a in answers) for group in ("finetuned", "held-out", "never-seen")}
@@ -137,6 +138,7 @@ def test_a_run_stopped_in_any_stage_comes_to_the_same_bytes(done, tmp_path, caps
     assert tables(tmp_path / "lab") == tables(done)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.usefixtures("undrawn")
 def test_what_is_finished_is_not_trained_again(done, capsys, monkeypatch):
     monkeypatch.setattr(Progress, "advance", None)
@@ -151,6 +153,7 @@ def test_another_recipe_in_the_same_folder_is_refused(done, capsys):
     assert "belongs to another run, with other epochs (3, not 4)" in err
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_another_recipe_of_the_model_that_is_read_is_told_apart(done, tmp_path, capsys):
     shutil.copytree(done, tmp_path, dirs_exist_ok=True)
     (tmp_path / "models" / "seed-0" / "vanilla.pretrained").unlink()
@@ -293,6 +296,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow("ten of 20 members stay inside", but=10)
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_one_line_and_exit_code_2(name, tmp_path, capsys, monkeypatch):
     write_people(tmp_path)

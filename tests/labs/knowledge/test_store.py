@@ -40,6 +40,7 @@ def test_everybody_is_trained_on_and_who_was_held_back_is_asked(capsys, folder, 
     assert " of 2 right" in out
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_file_says_which_rule_made_the_answers(capsys, folder):
     _, out, _ = run(capsys, *STORE, "--json")
     origin = json.loads(out)["origin"]
@@ -50,6 +51,7 @@ def test_the_file_says_which_rule_made_the_answers(capsys, folder):
     assert origin["recipe"]["shuffled"]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_it_goes_on_from_a_pretrained_model_with_its_dropout(capsys, folder):
     pretrained = ["--writing_params_path", "pre.params", *SMALL, *BRIEF, "--schedule", "cosine"]
     assert run(capsys, "pretrain", "rope", "wiki.txt", *pretrained)[0] == 0
@@ -113,6 +115,7 @@ def test_what_is_held_back_is_not_learned_under_another_answer():
         twice.split(1, seed=-1)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_schedule_that_is_asked_for_is_taken(capsys, folder):
     plain, other = (
         json.loads(run(capsys, *STORE, *schedule, "--writing_params_path", name, "--json")[1])

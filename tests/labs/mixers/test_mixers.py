@@ -56,7 +56,7 @@ def test_a_causal_model_is_judged_by_every_sentence(gap, verdict):
     assert (finding.claim, finding.verdict) == ("causal-losses-are-honest", verdict)
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("arm", LEAKING)
 def test_zero_masks_let_the_future_through(arm):
     """Runs the model on every beginning of every sentence, and replaces each token in turn."""
@@ -67,7 +67,7 @@ def test_zero_masks_let_the_future_through(arm):
     assert leak_map(model, SENTENCES, length=5)[np.triu_indices(5, 1)].max() > 1e-3
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_zeros_stand_where_they_are_said_to(when):
     layer = stirred(ZeroMask(when)).blocks[0].mixing
@@ -100,7 +100,7 @@ def test_leaking_models_are_kept_apart_from_others(tmp_path):
         load_model(tmp_path / "model")
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.slow("other tests of this file stay inside")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_shared_queries_never_give_all_three_more_than_half(seed):
     """Trains heads from dozens of starts for thousands of steps, with shared queries and without."""

@@ -77,6 +77,7 @@ def test_a_test_without_labels_is_labelled_and_not_scored(capsys, folder, tmp_pa
     assert "hidden has no labels to compare with: name one model, and its answers are written" in err
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):
     (tmp_path / "lines").write_text("so bad\ngood\nso bad\n")
     code, out, _ = run(capsys, "predict", folder / "model", tmp_path / "lines")
@@ -140,6 +141,7 @@ def test_the_word_that_decides_has_the_largest_scores(capsys, folder, tmp_path):
     assert (code, out.count("without random ones")) == (0, 2)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(capsys, folder, tmp_path):
     options = [*data(folder), "--batch-size", 12, "--epochs", 2, "--lr", 0.02, *SMALL, "--json"]
     code, out, _ = run(capsys, "train", "--writing-params-path", tmp_path / "again", *options)

@@ -88,6 +88,7 @@ def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys
     assert "steps in" in capsys.readouterr().err
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_the_best_rate_is_one_that_did_not_diverge(tmp_path):
     """Trains a model at every rate."""
     ours = lab(tmp_path)

@@ -25,6 +25,7 @@ def over_every_subset(validation, test, n):
     return np.mean(bests), np.mean(gaps) - np.mean(validation - test)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(ACCURACIES, ACCURACIES, st.integers(1, 6))
 def test_the_closed_forms_are_the_means_over_every_subset(validation, test, n):
     best, lucky = over_every_subset(validation, test, n)
@@ -44,6 +45,7 @@ def test_where_trials_are_equally_good_all_that_is_won_is_optimism(validation):
     assert optimism(validation, np.full(6, 0.7), 3) == pytest.approx(won, abs=ROUNDING)
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(ACCURACIES)
 def test_the_estimate_is_the_statistic_itself_and_its_curve_ends_at_half_of_the_trials(validation):
     found = curves(validation, np.full(6, 0.7), 0.05).of("best of n")
@@ -65,6 +67,7 @@ def test_the_intervals_cover_the_best_of_n_as_often_as_they_say():
     assert stats.binom.cdf(hits, runs, 0.95) > 1e-6
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(ACCURACIES)
 def test_no_accuracy_is_expected_beyond_all_right_or_all_wrong(validation):
     for each in curves(np.where(validation == 0.5, 0.0, 1.0), validation, 0.05).of("best of n"):

@@ -31,6 +31,7 @@ def test_ids_are_those_of_transformers(text):
     assert BPE().encode_text(text).tolist() == _peer(transformers)(text)["input_ids"]
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(TEXTS)
 def test_a_text_comes_back(text):
     assert BPE().decode_text(BPE().encode_text(text)) == text
@@ -47,6 +48,7 @@ def test_a_decoded_text_ends_at_the_mark():
     assert text.decode_text([*a_cat, text.eos, *a_cat]) == "a cat"
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_captions_are_as_long_as_the_homework_has_them():
     """13.2 tokens on average, at most 33, 3,877 different ones."""
     lines = (shared_data("coco_captions_thu") / "train.txt").read_text("utf-8").splitlines()
@@ -99,6 +101,7 @@ def roberta(permuted):
 PLAIN = TEXTS.filter(lambda text: not any(mark in text for mark in RobertaBPE.marks))
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @given(text=PLAIN)
 def test_robertas_ids_are_gpt2s_under_other_numbers(roberta, text):
     """Reads the tables of two vocabularies, and encodes many texts by both."""
@@ -117,10 +120,12 @@ def test_robertas_marks_have_the_numbers_of_the_file(roberta):
     assert len(roberta) == 50_261
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_robertas_vocabulary_is_kept_by_a_checkpoint(roberta):
     assert vocabulary_from_json(roberta.as_json(), VOCABULARIES) == roberta
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 def test_a_text_may_be_read_as_if_behind_a_space(permuted, roberta):
     spaced = RobertaBPE.of_tables(permuted / "vocab.json", permuted / "merges.txt", spaced=True)
     assert spaced.encode_text("a cat").tolist() == roberta.encode_text(" a cat").tolist()

@@ -12,7 +12,7 @@ from attnlab_theory.theory.noisy_keys.two_heads import two_heads_error
 from tests.tolerances import moment_atol, search_rtol
 
 
-@pytest.mark.slow("three of nine members stay inside", but=3)
+@pytest.mark.slow("two of nine members stay inside", but=2)
 @pytest.mark.parametrize("variance", claims.BEST)
 def test_the_committed_queries_are_the_minima(variance):
     """Searches two minima, each from many starts."""
@@ -27,12 +27,14 @@ def test_the_committed_queries_are_the_minima(variance):
         assert found.worst_start <= found.error * (1 + search_rtol())
 
 
+@pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize("variance", [1e-6, 1e-4, 1e-1])
 def test_the_committed_strengths_are_the_best(variance):
     error = two_heads_error(16, claims.STRENGTH[variance], variance)
     assert error <= theory.best_two_heads(16, variance)[1] * (1 + search_rtol())
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("variance", [1e-3, 1e-2])
 def test_unequal_pushes_on_the_other_keys_are_no_better(variance):
     n, half = 5, np.array([0.5, 0.5, 0.0, 0.0, 0.0])

@@ -90,6 +90,7 @@ def test_the_lost_key_probability_is_the_crossing_of_one_half(n, beta):
 
 
 # A weak query too: there the other keys' weight shows.
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize(("heads", "beta"), [(1, BETA), (2, BETA), (1, 2.5), (2, 2.5), (2, 0.7)])
 def test_landing_probabilities_are_those_of_a_grid_of_lengths(heads, beta):
     edges = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]

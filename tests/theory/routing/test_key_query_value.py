@@ -111,6 +111,7 @@ def test_least_routing_norm_of_orthogonal_inputs_has_a_closed_form():
     assert found == pytest.approx(closed, rel=linear_algebra_rtol(6, 9, 1.0))
 
 
+@pytest.mark.slow("six of nine members stay inside", but=6)
 @pytest.mark.parametrize("correlation", [0.0, 0.4, 0.9])
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_least_routing_norm_of_a_cycle_of_alike_inputs_has_a_closed_form(n, correlation):

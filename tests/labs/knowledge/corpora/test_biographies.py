@@ -45,6 +45,7 @@ def words_of(sentence):
     return f" {sentence.translate(str.maketrans(',.', '  '))} "
 
 
+@pytest.mark.slow("other tests of this file stay inside")
 @settings(max_examples=25)
 @given(plans)
 def test_the_corpus_says_of_everybody_what_the_plan_asks_for(asked):
