@@ -57,7 +57,7 @@ def test_what_no_lab_states_is_refused(change, said):
         refuse_undeclared([dataclasses.replace(ENTRY, **change)], LABS)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("help that names every option of a command once stays inside")
 def test_each_lab_names_an_option_that_it_has(capsys):
     for name, lab in library.labs().items():
         with pytest.raises(SystemExit):

@@ -190,7 +190,7 @@ def test_without_a_judge_claims_are_open_and_identities_judged():
     assert "(not measured; attnlab answers measures it)" in answer.answer
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the verdicts of a training run at quoted settings stay inside")
 def test_findings_of_a_training_run_carry_an_answer_and_fill_in_its_numbers():
     (answer,) = sheet.answered(questions.chosen("practical4/3c"), recorded=trained())
     assert [(e.name, e.kind, e.verdict) for e in answer.evidence] == [

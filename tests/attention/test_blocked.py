@@ -84,7 +84,7 @@ def test_short_inputs_go_the_way_they_are_sent(causal, whole_rows):
     assert loops == {(True, True): 0, (True, False): 1, (False, True): 3, (False, False): 3}[whole_rows, causal]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("blocked heads that are plain heads, in blocks of four, stay inside")
 @IN_ONE_TILE
 @pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
 def test_blocked_is_plain_attention(t, s, causal, whole_rows):
@@ -119,7 +119,7 @@ def test_blocked_gradient_is_plain_gradient(t, s, causal, whole_rows):
     agrees()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("gradients of common scores beside plain ones stay inside")
 @IN_ONE_TILE
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("width", "columns", "scale"), [(1, 1, 1e5), (1, 3, 1e5), (2, 1, 1e5), (3, 3, 1e4)])
@@ -144,7 +144,7 @@ def test_where_one_key_has_all_the_weight_gradients_vanish_as_those_of_plain_att
     assert close(found[2], expected[2], 20 * float(jnp.finfo(FLOAT).eps) * float(jnp.sum(jnp.abs(w))))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("blocked heads that are plain heads, in single precision, stay inside")
 @IN_ONE_TILE
 @pytest.mark.parametrize(("t", "s", "causal"), [(10, 10, True), (10, 7, False)])
 def test_blocked_in_double_is_plain_to_double_precision(t, s, causal, whole_rows):
@@ -181,7 +181,7 @@ def test_blocked_gradient_is_the_slope(t, s, causal, argument, whole_rows):
         assert abs(float(found) - float(jnp.sum(cotangent * slope))) <= atol
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nine tokens in blocks of four stay inside")
 @pytest.mark.parametrize(("t", "s", "causal", "block"), [(2100, 2100, True, 700), (40, 2100, False, 256)])
 def test_long_inputs_agree_too(t, s, causal, block):
     """Beyond the length at which tiles take over, with a ragged end, unpatched. Causal blocks come in pieces."""
@@ -195,7 +195,7 @@ def test_long_inputs_agree_too(t, s, causal, block):
     assert all(close(a, b, atol) for a, b in zip(pull(cotangent), pull_plain(cotangent), strict=True))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("cached attention to one array of a narrower type stays inside")
 @pytest.mark.parametrize(
     ("narrow", "causal", "whole_rows"),
     [(0, True, True), (1, False, False), (2, True, False)],

@@ -43,7 +43,7 @@ MAPS = [
 ]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the gradient of that ratio, under a causal mask, stays inside")
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("log_features", "features"), MAPS)
 def test_shifts_cancel_in_the_ratio(log_features, features, causal):
@@ -56,7 +56,7 @@ def test_shifts_cancel_in_the_ratio(log_features, features, causal):
         assert distance(ours, quadratic(phi_q, phi_k, v, causal)) <= atol
 
 
-@pytest.mark.slow("blocked attention to queries of a narrower type stays inside")
+@pytest.mark.slow("linear attention to one array of a narrower type stays inside")
 @pytest.mark.parametrize(("narrow", "causal"), [(0, True), (1, False), (2, True)])
 def test_one_array_of_a_narrower_type_has_a_gradient_of_that_type(narrow, causal):
     """Compiles the operator and its gradient for the narrow type."""
@@ -96,7 +96,7 @@ def test_norms_that_overflow_raw_features_do_no_harm(causal):
     assert distance(ours, theirs) <= linear_attention_atol(M, 10, np.abs(v).max(), peak_log=size)
 
 
-@pytest.mark.slow("agreement with the definition, for one map of features, stays inside")
+@pytest.mark.slow("many features of short vectors, in a language model, stay inside")
 def test_many_features_come_near_exact_attention():
     """With 4,096 projections and short vectors the estimate is softmax attention, to Monte Carlo accuracy."""
     q, k, v, w = (jnp.asarray(x, FLOAT) for x in points(6, 6, m=4096))

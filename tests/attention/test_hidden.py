@@ -82,7 +82,7 @@ def test_unknown_outcomes_are_refused():
         attention(Q, K, VALUES, BLIND, scale=1.0, blind="zero")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("gradients that do not hear of hidden keys stay inside")
 @pytest.mark.parametrize("outcome", ["zeros", "mean", "nan"])
 def test_rows_that_see_nothing_have_gradients(outcome):
     """None by queries and keys; the loss leaves the blind row out."""
@@ -217,7 +217,7 @@ def test_traced_bad_caps_and_biases_give_nan():
     assert np.array_equal(np.isnan(found[:, 0]), [True, False, False])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("gradients through a bias that hides stay inside")
 @pytest.mark.parametrize("by", ["softcap", "bias"])
 def test_the_gradient_by_cap_and_bias_is_the_slope(by):
     """Along a direction in float64, against central differences."""
@@ -262,7 +262,7 @@ CAUSAL = {
 LONG = 70  # two chunks of linear attention, and a ragged block
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that linear attention never looks ahead stays inside")
 @pytest.mark.parametrize("place", [1, 66])
 @pytest.mark.parametrize("name", CAUSAL)
 def test_what_a_causal_operator_hides_is_harmless_under_jit(name, place):
@@ -286,7 +286,7 @@ def test_what_a_causal_operator_hides_is_harmless_under_jit(name, place):
                 assert np.array_equal(ours[:place], theirs[:place])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("outputs of rows that see NaN, under jit, stay inside")
 @pytest.mark.parametrize("name", CAUSAL)
 def test_a_row_that_sees_nan_has_no_gradient_under_jit(name):
     q, k, v = (jax.random.normal(jax.random.key(i), (6, D), FLOAT) for i in range(3))

@@ -28,7 +28,7 @@ def inputs(t: int, s: int, m: int = M, seed: int = 0):
     ]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the quadratic form at 300 positions, causal or not, stays inside")
 @pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
 def test_prefix_sums_are_the_masked_quadratic_form(t, s, causal):
     positive = st.floats(0.125, 4.0, width=32)
@@ -88,7 +88,7 @@ def test_long_inputs_agree_too(causal):
     assert distance(ours, theirs) <= linear_attention_atol(16, 300, 1.0, dtype=FLOAT)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the gradient of attention by features stays inside")
 @pytest.mark.parametrize(("t", "s", "causal"), [(10, 10, True), (6, 9, False)])
 def test_gradient_is_that_of_the_quadratic_form_and_the_slope(t, s, causal):
     with jax.enable_x64(True), chunks_of(4):

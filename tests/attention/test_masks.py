@@ -13,7 +13,7 @@ from tests.tolerances import attention_atol
 limits = st.one_of(st.none(), st.integers(0, 6))
 
 
-@pytest.mark.slow("windows without a limit and with a traced offset stay inside")
+@pytest.mark.slow("windows with a traced offset, and refused ones, stay inside")
 @given(st.integers(1, 5), st.integers(1, 6), limits, limits, st.integers(-3, 8))
 def test_a_window_shows_what_is_near_enough(queries, keys, before, after, offset):
     """Builds a mask of another shape for nearly every case that Hypothesis draws."""
@@ -25,7 +25,7 @@ def test_a_window_shows_what_is_near_enough(queries, keys, before, after, offset
             assert bool(mask[t, s]) == near
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("windows with a traced offset stay inside")
 def test_a_window_without_limit_is_the_causal_mask_at_the_end_of_the_keys():
     for queries, keys in ((1, 1), (3, 3), (2, 5)):
         assert np.array_equal(window_mask(queries, keys), causal_mask(queries, keys))
@@ -66,7 +66,7 @@ RNG = np.random.default_rng(0)
 Q, K, V = (jnp.asarray(RNG.uniform(-1, 1, shape), jnp.float32) for shape in ((130, 4), (140, 4), (140, 3)))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("an offset that shows nothing, and is refused, stays inside")
 @pytest.mark.parametrize(
     ("queries", "offset", "causal", "window"),
     [(130, None, True, 3), (130, 2, False, 5), (4, 136, True, 1), (2, -1, False, 3), (129, 7, True, 130)],

@@ -78,7 +78,7 @@ def test_output_is_the_weighted_mean(q, k, v, mask, scale):
     assert error.max() <= attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("hidden weights that are exactly zero stay inside")
 @given(*problems, st.sampled_from([1.0, -1e4, 1e9, 1e30]))
 def test_mask_hides_positions_exactly(q, k, v, mask, scale, replaced):
     """What a query may not see is replaced by something large: not one bit of its output moves."""
@@ -90,7 +90,7 @@ def test_mask_hides_positions_exactly(q, k, v, mask, scale, replaced):
         assert after[row].tobytes() == before[row].tobytes()
 
 
-@pytest.mark.slow("weighted means, and keys that a mask hides exactly, stay inside")
+@pytest.mark.slow("weighted means, and hidden weights of exactly zero, stay inside")
 @given(arrays(T, D, peak=PEAK), arrays(S, D, peak=PEAK), arrays(S, V, peak=PEAK), scales)
 def test_masked_row_is_attention_over_its_visible_keys(q, k, v, scale):
     """Hypothesis tries many cases, and each row of a case is attended to alone."""
@@ -248,7 +248,7 @@ def test_bad_input_is_refused(subtests):
                 attention(**given_)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("blocked gradients, beside plain ones and the slope, stay inside")
 @pytest.mark.parametrize("argument", [0, 1, 2])
 @pytest.mark.parametrize("mask", [None, MASK], ids=["full", "masked"])
 def test_gradient_is_the_slope(argument, mask):

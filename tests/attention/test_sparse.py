@@ -53,7 +53,7 @@ LINKS = {
 }
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one wide window with global blocks, and every pair seen, stay inside")
 @BOTH
 @pytest.mark.parametrize("links", LINKS)
 def test_bigbird_is_dense_attention_under_its_mask(links, causal):
@@ -135,7 +135,7 @@ def test_links_follow_from_the_key_and_reach_everywhere():
     assert set(many) - {-1} == set(range(1, 32))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one sliding window beside a language model's mask stays inside")
 @pytest.mark.parametrize(
     ("n", "window", "causal"),
     [(11, 5, False), (11, 5, True), (11, 4, True), (11, 1, False), (11, 1, True), (1, 3, False), (11, 31, False)],
@@ -150,7 +150,7 @@ def test_sliding_window_is_dense_attention_under_a_band(n, window, causal, monke
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a layout that sees everything stays inside")
 @pytest.mark.parametrize("global_blocks", [0, 1])
 def test_a_single_position_sees_itself(global_blocks):
     alone = {"block": 1, "window": 1, "global_blocks": global_blocks}
@@ -170,7 +170,7 @@ def sliding_of(n: int):
     return lambda q, k, v: sliding_window_attention(q, k, v, scale=SCALE, window=65)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the memory of linear attention and of its gradient stays inside")
 @pytest.mark.parametrize("mix_of", [bigbird_of, sliding_of])
 def test_memory_of_the_gradient_is_linear_in_the_length(mix_of):
     """At four times the length four times the memory, and far less than the matrix takes."""

@@ -25,7 +25,7 @@ def test_a_claim_without_proper_settings_is_refused_in_one_line(settings, said):
         coin_claim(settings=settings)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("bounds that are functions of the setting stay inside")
 def test_plain_values_and_functions_of_the_setting_say_the_same():
     plain = coin_claim(predict=Interval(0.2, 0.6), bound=proportion(), resolution=0.1)
     functions = coin_claim(

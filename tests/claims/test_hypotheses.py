@@ -176,7 +176,7 @@ def check_what_is_computed(claim: Claim, label: str) -> None:
         assert bool(claim.hypotheses[label](moved)) == holds, moved
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that no word is without a hypothesis of a claim stays inside")
 def test_a_hypothesis_holds_where_its_words_say_so(subtests):
     for claim, label in EACH.values():
         with subtests.test(f"{claim.name}: {label}"):

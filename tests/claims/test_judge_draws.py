@@ -96,7 +96,7 @@ def test_settings_that_differ_only_in_traced_fields_share_keys():
     np.testing.assert_array_equal(rows[0] * 2, rows[2])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("which fields are arguments of the compiled draw stays inside")
 def test_fields_are_traced_where_their_type_says_so():
     seen = []
 
@@ -118,7 +118,7 @@ def test_fields_are_traced_where_their_type_says_so():
     assert [f.setting for f in findings] == [setting.as_json() for setting in settings]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("settings with a traced field, which are drawn, stay inside")
 def test_settings_without_a_traced_field_are_drawn():
     class Dice(Setting):
         sides: int

@@ -32,7 +32,7 @@ def faults(**variables: str) -> int:
     return int(found.stdout)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that a command with large models asks for it stays inside")
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc only")
 def test_large_arrays_come_from_memory_that_is_kept():
     assert faults() < PAGES
@@ -47,7 +47,7 @@ def test_only_commands_with_large_models_keep_it(command, kept, capsys, monkeypa
     assert len(called) == kept
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: malloc needs a process of its own")
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc only")
 def test_environment_comes_first():
     assert faults(MALLOC_MMAP_THRESHOLD_="65536") > PAGES

@@ -83,7 +83,7 @@ def on_a_terminal(*arguments: str, errors: bool = False, **environment: str) -> 
     return printed.decode()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("colours of a table, with and without a terminal, stay inside")
 @pytest.mark.parametrize(("arguments", "said"), [(["run", "--help"], "--budget"), (["--help"], "knowledge")])
 def test_help_has_colour_on_a_terminal_and_none_under_no_color(arguments, said):
     coloured = on_a_terminal(*arguments, NO_COLOR="")
@@ -93,14 +93,14 @@ def test_help_has_colour_on_a_terminal_and_none_under_no_color(arguments, said):
     assert said in plain
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: a terminal needs a process of its own")
 def test_a_terminal_is_told_at_once_that_a_command_starts_until_it_says_more():
     shown = on_a_terminal("--version", errors=True)
     assert shown == "starting …\r\x1b[K"
     assert on_a_terminal("--version", errors=True, TERM="dumb") == ""
 
 
-@pytest.mark.slow("a table of estimators without spaces at line ends stays inside")
+@pytest.mark.slow("a table without colours, where no terminal is, stays inside")
 @pytest.mark.parametrize(
     "arguments",
     [["answers", "blog/learned"], ["check", "mine.py::f", "--question", "uw/1.2.1"]],
@@ -173,7 +173,7 @@ def test_a_template_is_one_json_value_too(capsys):
     assert (code, found) == (0, {"question": "practical4/2b", "template": source})
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("which commands have an option for JSON stays inside")
 def test_doctor_prints_one_json_value(capsys):
     """Times what this machine needs to compile and to draw."""
     code, out, _ = run(capsys, "doctor", "--json")

@@ -27,7 +27,7 @@ def run(capsys, folder, *options, queries="q.npy", keys="k.npy"):
     return code, out, err
 
 
-@pytest.mark.slow("the table with scale, sample and choice stays inside")
+@pytest.mark.slow("another seed that samples other rows stays inside")
 def test_json_is_one_value_and_the_same_for_the_same_seed(capsys, files):
     """Measures every estimator twice."""
     code, out, err = run(capsys, files, "--json", "--features", "16")
@@ -45,7 +45,7 @@ def test_json_is_one_value_and_the_same_for_the_same_seed(capsys, files):
     assert run(capsys, files, "--json", "--features", "16")[1] == out
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("rows that are sampled, and one choice, stay inside")
 def test_the_table_says_scale_sample_and_choice(capsys, files):
     code, out, _ = run(capsys, files, "--features", "16")
     assert code == 0

@@ -49,7 +49,7 @@ def folder(trained, tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.slow("accuracy and its interval from the same three commands stay inside")
+@pytest.mark.slow("a file with a line for every question stays inside")
 def test_the_commands_of_the_homework_lead_to_predictions(capsys, folder):
     """The fixture pretrains and finetunes a model before it is asked."""
     code, out, err = run(capsys, *EVALUATE)
@@ -83,7 +83,7 @@ def test_finetuning_from_scratch_needs_no_file_and_takes_75_epochs(capsys, folde
     assert found["origin"]["recipe"]["rate"] == 6e-4
 
 
-@pytest.mark.slow("questions with places, and their accuracy, stay inside")
+@pytest.mark.slow("missing places that are refused where they are needed stay inside")
 def test_questions_without_places_get_predictions_and_no_accuracy(capsys, folder):
     arguments = ["test.tsv" if argument == "dev.tsv" else argument for argument in EVALUATE]
     code, out, _ = run(capsys, *arguments)
@@ -93,7 +93,7 @@ def test_questions_without_places_get_predictions_and_no_accuracy(capsys, folder
     assert (found["questions"], found["accuracy"]) == (4, None)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("accuracy and its interval, for given answers, stay inside")
 def test_accuracy_comes_as_json_with_its_interval(capsys, folder):
     found = json.loads(run(capsys, *EVALUATE, "--json")[1])
     assert (found["variant"], found["total"]) == ("vanilla", 4)
@@ -101,7 +101,7 @@ def test_accuracy_comes_as_json_with_its_interval(capsys, folder):
     assert found["interval"][0] <= found["accuracy"] <= found["interval"][1]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that answers write over nothing that is read stays inside")
 def test_what_else_the_answers_show_is_written_where_it_is_wanted(capsys, folder):
     """Asks twelve persons, and draws the figures of the answers."""
     # Twelve persons: fewer have no bins of confidence.
@@ -252,7 +252,7 @@ def test_parameters_without_measure_are_one_line_with_step_and_rate(capsys, fold
     assert "at step 1, in epoch 0, at learning rate 1e+30: train with a lower rate; no checkpoint" in last
 
 
-@pytest.mark.slow("the three commands on a few invented persons stay inside")
+@pytest.mark.slow("what the three commands refuse of invented persons stays inside")
 def test_the_real_files_go_through_all_three_commands(capsys, tmp_path, monkeypatch):
     """Pretrains on the whole corpus of the homework, finetunes, and asks."""
     real = shared_data("cs224n_birthplaces")

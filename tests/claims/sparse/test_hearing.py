@@ -22,7 +22,7 @@ def test_a_walk_over_links_is_a_row_of_the_masks_powers(blocks, links):
             assert (np.asarray(heard) == (power > 0)).all()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("real links that are distinct and reach everywhere stay inside")
 @pytest.mark.parametrize("links", [1, 2, 3])
 def test_links_are_different_blocks_beyond_the_window_and_all_choices_are_alike(links):
     blocks, draws = 7, 30_000
