@@ -54,7 +54,7 @@ def test_a_causal_head(q, k, v, mask=None):
     return causal(q, k, v, mask, "zeros")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two identities of one compiled head stay inside")
 @ours("softmax", layout="td", include=(*FEW, "hidden NaN"))
 def test_a_head_that_is_not_compiled(q, k, v, mask=None):
     """Every operation is called by itself, and jax compiles it for every shape."""
@@ -68,7 +68,7 @@ def test_several_heads(q, k, v, mask=None):
     return multi_head_attention(q, k, v, mask, scale=usual(q), blind="zeros")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("groups that do not hear of hidden keys stay inside")
 @ours("grouped-query", layout="bhtd", include=(*FEW, "groupings", "masks by head", "elements apart", "empty batch"))
 @jax.jit
 def test_neighbouring_heads_share_keys_in_a_batch(q, k, v, mask=None):
@@ -78,7 +78,7 @@ def test_neighbouring_heads_share_keys_in_a_batch(q, k, v, mask=None):
     return jax.vmap(heads, in_axes=(0, 0, 0, 0 if masks else None))(q, k, v, mask)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one identity of several heads stays inside")
 @ours("grouped-query", layout="htd", include=(*FEW, "groupings"), interleaved=True)
 @jax.jit
 def test_heads_share_keys_in_turn(q, k, v):
@@ -86,7 +86,7 @@ def test_heads_share_keys_in_turn(q, k, v):
     return grouped_query_attention(q, k, v, scale=usual(q), order="strided")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one identity of a causal mask stays inside")
 @ours("sliding-window", layout="td", include=(*FEW, "feature", "hidden keys", "padding", "pairs"))
 @functools.partial(jax.jit, static_argnames="window")
 def test_a_window_that_is_a_mask(q, k, v, window, mask=None):
@@ -95,7 +95,7 @@ def test_a_window_that_is_a_mask(q, k, v, window, mask=None):
     return attention(q, k, v, near if mask is None else near & mask, scale=usual(q), blind="zeros")
 
 
-@pytest.mark.slow("one of seven identities of a window to either side stays inside")
+@pytest.mark.slow("a window to either side, in a language model, stays inside")
 @ours("sliding-window", layout="td", include=(*FEW, "feature", "hidden keys"), fixed_window=3)
 @jax.jit
 def test_a_causal_window_of_three(q, k, v):
@@ -103,7 +103,7 @@ def test_a_causal_window_of_three(q, k, v):
     return sliding_window_attention(q, k, v, scale=usual(q), window=3, causal=True, offset=len(k) - len(q))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a window to either side, in a language model, stays inside")
 @ours("sliding-window", layout="td", include=(*FEW, "hidden keys"), fixed_window=1)
 @jax.jit
 def test_a_window_of_one_to_either_side(q, k, v):
@@ -111,14 +111,14 @@ def test_a_window_of_one_to_either_side(q, k, v):
     return sliding_window_attention(q, k, v, scale=usual(q), window=3, offset=len(k) - len(q))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("softcap and bias by their definition stay inside")
 @ours("softcap", layout="td", include=(*FEW, "feature", "masks", "padding", "pairs"))
 @jax.jit
 def test_capped_scores(q, k, v, softcap, mask=None):
     return attention(q, k, v, mask, scale=usual(q), softcap=softcap, blind="zeros")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("softcap and bias by their definition stay inside")
 @ours("bias", layout="htd", include=(*FEW, "large biases", "masks", "masks by head", "pairs"))
 @jax.jit
 def test_a_bias(q, k, v, bias, mask=None):
@@ -126,7 +126,7 @@ def test_a_bias(q, k, v, bias, mask=None):
     return multi_head_attention(q, k, v, mask, scale=usual(q), bias=bias, blind="zeros")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("blocked heads beside plain ones stay inside")
 @ours("softmax", layout="td", include=(*FEW, "offset values", "dominant key", "more queries"))
 @jax.jit
 def test_blocks_of_four(q, k, v, scale=None):
@@ -134,7 +134,7 @@ def test_blocks_of_four(q, k, v, scale=None):
     return blocked_attention(q, k, v, scale=usual(q, scale), block=4)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("causal blocked heads beside plain ones stay inside")
 @ours("causal", layout="td", include=(*set(FEW) - {"more keys"}, "hidden keys"), alignment="square")
 @jax.jit
 def test_causal_blocks_of_sixteen(q, k, v):
@@ -163,7 +163,7 @@ def test_a_causal_row_that_sees_nothing_is_what_was_asked_for(blind, verdict, sa
     assert (row.verdict, said in row.line) == (verdict, True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("gradients that do not hear of hidden keys stay inside")
 def test_what_is_hidden_is_harmless_in_ours():
     row = row_of(lambda q, k, v, mask=None: causal(q, k, v, mask, "zeros"), "causal", "hidden NaN")
     assert row.line == "harmless"

@@ -219,7 +219,7 @@ def assert_shows(printed):
     assert abs(float(given) - float(right)) > 1e-5 * abs(float(right))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("failures of torch that torch shows stay inside")
 @pytest.mark.parametrize(
     ("name", "kind", "identity", "declared"),
     [
@@ -304,7 +304,7 @@ def test_a_failure_of_jax_is_shown_by_jax(at, tmp_path, name, kind, identity):
     assert_shows(run(lines_of(at, f"of_jax.py::{name}", kind, identity), tmp_path))
 
 
-@pytest.mark.slow("the snippet of a numpy recurrence in parts stays inside")
+@pytest.mark.slow("the snippet of a torch recurrence in parts stays inside")
 def test_a_recurrence_of_jax_is_shown_in_parts(at, tmp_path):
     """Judges a target of jax, and starts a process for the snippet, which imports jax."""
     assert float(run(lines_of(at, "of_jax.py::forgets", "recurrent", "two parts"), tmp_path)) > 0.01

@@ -259,7 +259,7 @@ def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path):
     assert abs(float(right)) < 100
 
 
-@pytest.mark.slow("positions that are judged without jax stay inside")
+@pytest.mark.slow("a pytest plugin that imports no jax stays inside")
 def test_a_numpy_target_is_judged_without_jax(at):
     """Starts a process that judges a target whole."""
     code = (
@@ -287,7 +287,7 @@ def test_junit_has_a_case_for_each_row_and_a_failure_for_each_that_fails(capsys,
     assert failed == {name for name, verdict in verdicts(found).items() if verdict == "fails"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the next line to type for one rotation stays inside")
 def test_without_a_kind_the_next_line_to_type_is_printed(capsys, at):
     assert main(["conform", f"{at}/targets.py::right"]) == 0
     assert (

@@ -103,7 +103,7 @@ def test_every_template_is_python_of_about_ten_lines_that_names_its_kind(subtest
                 assert max(map(len, text.splitlines())) <= 116
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that every template names its kind stays inside")
 @pytest.mark.parametrize(
     ("kind", "written", "said"),
     [

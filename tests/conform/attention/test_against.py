@@ -54,13 +54,13 @@ def compared(target, other, kind="softmax"):
     return {row.name: row for row in suite.rows(("against", "differences"))}
 
 
-@pytest.mark.slow("two right forms of one recurrence that agree stay inside")
+@pytest.mark.slow("two paths of a model to the same logits stay inside")
 @pytest.mark.parametrize("other", [*right.RIGHT, tokens_first], ids=lambda each: each.__name__)
 def test_right_code_agrees_however_it_is_written_and_laid_out(other):
     assert compared(plain, other)["against"].verdict == "holds"
 
 
-@pytest.mark.slow("scales that differ and are told stay inside")
+@pytest.mark.slow("scales that differ, and are not compared, stay inside")
 @pytest.mark.parametrize(
     ("target", "other", "kind", "said"),
     [
@@ -81,7 +81,7 @@ def test_conventions_that_differ_are_told_and_nobody_fails(target, other, kind, 
     assert said in rows["differences"].line
 
 
-@pytest.mark.slow("two right forms of one recurrence that agree stay inside")
+@pytest.mark.slow("two paths of a model to the same logits stay inside")
 def test_two_that_are_alike_have_no_row_of_differences():
     assert [*compared(plain, plain)] == ["against"]
 
@@ -122,7 +122,7 @@ def other(q, k, v):
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what no convention explains, without the command, stays inside")
 def test_one_command_compares_two_functions_of_a_file(capsys, tmp_path):
     """Judges a function whole and compares it with another, each in a process of its own."""
     (tmp_path / "two.py").write_text(TARGETS)

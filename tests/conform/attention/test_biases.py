@@ -68,7 +68,7 @@ def failing(target):
     return {row.name for row in AttentionSuite(Direct(target), "bias").rows() if row.verdict == "fails"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the committed record of right code stays inside")
 @pytest.mark.parametrize("target", RIGHT, ids=lambda each: each.__name__)
 def test_right_code_holds_whether_it_takes_a_bias_for_each_element_or_not(target):
     suite = AttentionSuite(Direct(target), "bias")
@@ -77,7 +77,7 @@ def test_right_code_holds_whether_it_takes_a_bias_for_each_element_or_not(target
     assert taken == ("not taken" if target is for_all_elements else "taken")
 
 
-@pytest.mark.slow("one right function with the seeds of the suite stays inside")
+@pytest.mark.slow("the committed record of right code in 20 draws stays inside")
 @pytest.mark.parametrize("target", RIGHT[:-1], ids=lambda each: each.__name__)
 def test_right_code_holds_for_any_seed(target):
     suite = AttentionSuite(Direct(target), "bias")
@@ -90,7 +90,7 @@ def test_right_code_holds_for_any_seed(target):
                 assert not outcome.fails, (seed, kind, outcome.why)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a snippet that shows the bias of element 0 stays inside")
 @pytest.mark.parametrize(
     "target", [of_element_0, mean_over_elements, of_element_0_by_mask, of_element_0_without_heads]
 )
@@ -98,7 +98,7 @@ def test_a_bias_that_is_not_that_of_its_element_fails(target):
     assert "bias by element" in failing(target)
 
 
-@pytest.mark.slow("the bias of element 0 for all elements stays inside")
+@pytest.mark.slow("a snippet that shows the bias of element 0 stays inside")
 def test_a_bias_by_element_is_tried_beside_a_mask_by_element():
     assert failing(beside_masks) == {"pairs"}
 
@@ -115,7 +115,7 @@ def test_the_snippet_hands_over_the_bias_of_each_element(target, capsys):
     assert abs(float(given) - float(right)) > 1e-3
 
 
-@pytest.mark.slow("the same function, judged for its bias alone, stays inside")
+@pytest.mark.slow("the same function, shown by the snippet of a bias, stays inside")
 def test_a_bias_beside_another_promise_is_judged_too():
     suite = AttentionSuite(Direct(of_element_0), "softmax")
     assert "bias by element" in {row.name for row in suite.rows() if row.verdict == "fails"}

@@ -44,7 +44,7 @@ def failing(target, kind):
     return suite, [row for row in suite.rows() if row.verdict == "fails"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("who promises plain softmax and hides the future stays inside")
 @pytest.mark.parametrize(
     ("target", "kind"), [(hiding, "multi-head"), (of_groups, "grouped-query"), (capped, "softcap")]
 )
@@ -54,7 +54,7 @@ def test_who_promises_something_else_may_hide_the_future(target, kind):
     assert dict(suite.profile)["hides the future"] == "always"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a window by default that is switched off stays inside")
 @pytest.mark.parametrize("kind", ["softmax", "causal", "multi-head"])
 def test_who_hides_the_future_by_default_is_told_not_to(kind):
     suite, failed = failing(hiding_unless_told, kind)

@@ -89,7 +89,7 @@ def rows(target, kind):
     return suite, {row.name: row for row in suite.rows()}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a snippet that hands over three axes stays inside")
 @pytest.mark.parametrize(("target", "said"), RIGHT.items(), ids=lambda each: getattr(each, "__name__", ""))
 @pytest.mark.parametrize("kind", ["softmax", "bias"])
 def test_right_code_holds_and_the_profile_says_what_was_handed_over(target, said, kind):
@@ -109,7 +109,7 @@ def first_only(target):
     return wrong
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("lengths that are ignored for all elements stay inside")
 @pytest.mark.parametrize("target", [of_four_axes, of_three_axes, of_keys])
 def test_the_mask_of_element_0_for_all_fails(target):
     _, found = rows(first_only(target), "softmax")

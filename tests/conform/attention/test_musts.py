@@ -52,7 +52,7 @@ def judged(target, kind="softmax"):
     return dict(suite.profile), {row.name for row in suite.rows() if row.verdict == "fails"}
 
 
-@pytest.mark.slow("a flag that must be given stays inside")
+@pytest.mark.slow("gradients of torch beside what must be given stay inside")
 @pytest.mark.parametrize(
     ("target", "meaning"), [(keeps, "True keeps"), (drops, "True drops"), (adds, "numbers are added")]
 )
@@ -63,7 +63,7 @@ def test_a_mask_that_must_be_given_hides_nothing_in_the_form_that_is_taken(targe
     assert failed == set()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a cap that cannot say nothing stays inside")
 @pytest.mark.parametrize(
     ("target", "kind"),
     [

@@ -20,7 +20,7 @@ def value_before_key(query, value, key=None, attention_mask=None):
     return whole(query, value if key is None else key, value, attention_mask)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("names that say nothing, in the usual order, stay inside")
 @pytest.mark.parametrize(("target", "order"), [(values_first, "v, k, q"), (value_before_key, "q, v, k")])
 def test_right_code_in_another_order_holds_and_the_order_is_told(target, order):
     suite = AttentionSuite(Direct(target), "softmax")
@@ -46,7 +46,7 @@ def turned(value, key, query):
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("snippets of functions in the usual order stay inside")
 def test_a_snippet_has_the_same_order(tmp_path):
     path = tmp_path / "shown.py"
     path.write_text(SHOWN)

@@ -22,7 +22,7 @@ def test_a_bug_fails_at_the_identity_that_is_there_for_it(make, bug, kind, ident
     assert row_of(make(bug), kind, identity).verdict == "fails"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the committed record of right code stays inside")
 @pytest.mark.parametrize(("make", "kind"), {(make, kind): 0 for make, _, kind, _ in BUGS})
 def test_the_same_code_without_a_bug_holds(make, kind):
     rows = AttentionSuite(Direct(make("")), kind).rows()

@@ -13,7 +13,7 @@ def failing(target):
     return {row.name for row in AttentionSuite(Direct(target), "softmax").rows() if row.verdict == "fails"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("bugs of seldom calls, each at its identity, stay inside")
 @pytest.mark.parametrize(
     ("make", "bug", "identity"), [(make, bug, name) for make, bugs in MADE.items() for bug, name in bugs.items()]
 )
@@ -24,7 +24,7 @@ def test_a_bug_fails_at_the_identity_that_is_there_for_it(make, bug, identity):
     assert found <= {identity, "pairs", "padding by element"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the committed record of right code stays inside")
 @pytest.mark.parametrize("make", MADE)
 def test_the_same_code_without_a_bug_holds(make):
     assert failing(make("")) == set()

@@ -40,7 +40,7 @@ def test_a_wrong_scale_is_found_at_the_widths_that_are_taken():
     assert {"plain", "odd widths"} <= set(failed)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a rotation that mixes up one of its widths stays inside")
 def test_an_error_of_another_type_at_an_odd_width_fails():
     profile, failed = judged(of(2, error=IndexError))
     assert "widths" not in profile

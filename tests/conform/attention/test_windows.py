@@ -59,7 +59,7 @@ def failing(target):
     return {row.name for row in AttentionSuite(Direct(target), "sliding-window").rows() if row.verdict == "fails"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a pair by default that is switched off stays inside")
 @pytest.mark.parametrize("target", RIGHT, ids=lambda each: each.__name__)
 def test_right_code_holds_and_its_profile_says_how_the_window_is_handed_over(target):
     assert failing(target) == set()
@@ -69,13 +69,13 @@ def test_right_code_holds_and_its_profile_says_how_the_window_is_handed_over(tar
         assert "refused: ValueError: both sides alike" in profile["a window of (w, 0)"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("committed finds of planted bugs stay inside")
 @pytest.mark.parametrize("target", [right_forgotten, sides_exchanged, wider_when_long])
 def test_a_window_that_is_not_the_one_handed_over_fails(target):
     assert failing(target)
 
 
-@pytest.mark.slow("a pair of widths that the suite itself hands over stays inside")
+@pytest.mark.slow("a pair by default that the suite switches off stays inside")
 def test_the_command_hands_over_a_tuple(tmp_path, capsys):
     (tmp_path / "mine.py").write_text(
         "import numpy as np\n\n\ndef f(q, k, v, window_size=(-1, -1)):\n"

@@ -32,7 +32,7 @@ def test_a_planted_bug_fails(bug):
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("right dropout over two other streams stays inside")
 def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy(""))[1] == []
 
@@ -92,7 +92,7 @@ def test_a_target_without_a_rate_gets_one_line():
         DropoutSuite(Direct(lambda q, k, v, seed=0: np.zeros_like(v)), "dropout")
 
 
-@pytest.mark.slow("positions that are judged without jax stay inside")
+@pytest.mark.slow("a pytest plugin that imports no jax stays inside")
 @pytest.mark.parametrize(
     ("file", "name", "kind"),
     [("dropout_code", "by_generator", "dropout"), ("feature_code", "positive", "random-features")],

@@ -14,14 +14,14 @@ def failures(target):
     return [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one right map, at small kernels, stays inside")
 @pytest.mark.parametrize("target", [*code.RIGHT, *code.ATTENTION], ids=lambda each: each.__name__)
 def test_right_features_hold_however_they_are_made(target):
     """Judges every law, and laws of chance need many draws."""
     assert failures(target) == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("features with a floor that is too high stay inside")
 @pytest.mark.parametrize("bug", code.MAPS)
 def test_a_bug_planted_in_features_fails(bug):
     """Judges law after law until one fails, and laws of chance need many draws."""
@@ -29,7 +29,7 @@ def test_a_bug_planted_in_features_fails(bug):
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("three bugs planted in dropout stay inside")
 @pytest.mark.parametrize("bug", code.ATTENTION_BUGS)
 def test_a_bug_planted_in_attention_by_features_fails(bug):
     """Judges law after law until one fails, and laws of chance need many draws."""
@@ -37,7 +37,7 @@ def test_a_bug_planted_in_attention_by_features_fails(bug):
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
-@pytest.mark.slow("two bugs in attention by features stay inside")
+@pytest.mark.slow("features with a floor that is too high stay inside")
 @pytest.mark.parametrize(
     ("bug", "verdict"),
     [("", "holds"), ("scale of queries forgotten", "fails"), ("logarithms for features", "fails")],
@@ -63,7 +63,7 @@ def test_few_features_that_scatter_too_much_are_not_judged():
     assert (row.verdict, "would pass" in row.line) == ("not judged", True)
 
 
-@pytest.mark.slow("old sums of many keys that change their sign stay inside")
+@pytest.mark.slow("features with a floor that is too high stay inside")
 def test_outputs_that_scatter_only_where_there_are_many_keys_fail():
     """So do those whose normaliser comes near zero there. Without a rule of its own this is not judged."""
     right = code.buggy_attention("")
@@ -84,13 +84,13 @@ def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy_attention("")) == []
 
 
-@pytest.mark.slow("other planted bugs and right generalized features stay inside")
+@pytest.mark.slow("the formulas for the variance of features stay inside")
 def test_generalized_features_that_repeat_fail_by_their_variance():
     """Judges every law, and laws of chance need many draws."""
     assert [name for name, _ in failures(code.repeated)] == ["variance"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("right dropout over two other streams stays inside")
 @pytest.mark.parametrize("stream", range(4))
 @pytest.mark.parametrize("a", [-0.1, 0.1])
 def test_generalized_features_are_not_accused_over_other_streams(a, stream):
@@ -106,7 +106,7 @@ def test_generalized_features_are_not_accused_over_other_streams(a, stream):
     assert a > 0 or judged >= {"kernel", "variance", "signs"}
 
 
-@pytest.mark.slow("one stream of right generalized features stays inside")
+@pytest.mark.slow("right dropout over two other streams stays inside")
 @pytest.mark.parametrize("stream", range(20))
 def test_right_features_are_not_accused_over_twenty_other_streams(stream):
     """The laws of chance alone; a false alarm has a chance of 1e-6 a law."""

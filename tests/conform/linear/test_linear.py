@@ -22,7 +22,7 @@ def failures(target, **declared):
     return suite, [row for row in suite.rows() if row.verdict == "fails"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("plain code within its tolerance over many draws stays inside")
 @pytest.mark.parametrize("target", code.RIGHT, ids=lambda each: each.__name__)
 def test_right_code_holds_however_it_is_written(target):
     suite, failed = failures(target)
@@ -45,7 +45,7 @@ def test_float64_that_is_float32_inside_is_told_once_and_fails_nowhere():
         assert not suite.judge.judge(suite.way.fitted(Case(kind="float64", queries=17, keys=17, seed=seed))).why
 
 
-@pytest.mark.slow("a recurrence that is a millionth off in float64 stays inside")
+@pytest.mark.slow("a thousandth too much of the normaliser, in float32, stays inside")
 def test_what_is_wrong_in_float64_by_more_than_float32_rounds_fails():
     _, failed = failures(wrong_in_float64)
     assert {row.name for row in failed} >= {"float64", "pairs"}
@@ -58,7 +58,7 @@ def test_a_planted_bug_fails(bug):
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
-@pytest.mark.slow("one of nine other right functions stays inside")
+@pytest.mark.slow("plain code within its tolerance over many draws stays inside")
 def test_the_same_code_without_a_bug_holds():
     assert [row.line for row in failures(code.buggy(""))[1]] == []
 
@@ -172,7 +172,7 @@ def at(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow("positions that are judged without jax stay inside")
+@pytest.mark.slow("a pytest plugin that imports no jax stays inside")
 def test_the_command_judges_linear_attention_without_jax(at):
     code = (
         "import sys; from attnlab_theory.cli import main;"

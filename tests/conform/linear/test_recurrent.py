@@ -26,7 +26,7 @@ def test_right_recurrences_hold_however_they_are_written(target):
     assert suite.largest < 0.5
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two paths of a model to the same logits stay inside")
 @pytest.mark.parametrize("pair", code.AGAINST, ids=lambda each: each[0].__name__)
 def test_two_right_forms_of_one_recurrence_agree(pair):
     if pair[0] is code.delta_chunked:
@@ -38,7 +38,7 @@ def test_two_right_forms_of_one_recurrence_agree(pair):
     assert failures(pair[0], against=pair[1])[1] == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the remedy where there are no chunks stays inside")
 def test_chunks_that_do_not_divide_the_length_may_be_refused():
     suite = RecurrentSuite(
         Direct(lambda q, k, v, beta, chunk: code.delta_chunked(q, k, v, beta, chunk)), "recurrent"
@@ -60,7 +60,7 @@ def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy(""))[1] == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("an adapter beside another function that is wrong stays inside")
 def test_two_forms_that_differ_fail():
     _, failed = failures(code.gated_parallel, against=lambda q, k, v, g: code.gated_recurrent(q, k, v, 1.01 * g))
     assert [name for name, _ in failed][:1] == ["against"]
@@ -99,7 +99,7 @@ def test_float64_that_is_float32_inside_is_told_by_its_row(target):
     assert (row.verdict, row.line.startswith("computed in float32: ")) == ("convention", True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one form that is float32 inside stays inside")
 def test_another_form_that_is_float32_inside_is_told_and_does_not_fail():
     def single(q, k, v, g):
         return code.gated_recurrent(*(x.astype(np.float32) for x in (q, k, v, g))).astype(q.dtype)
@@ -117,7 +117,7 @@ def test_a_state_in_float32_is_within_the_tolerance_over_20_draws():
     assert passes.largest < 0.5
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two other planted bugs of recurrences stay inside")
 def test_a_state_that_is_a_millionth_off_in_float64_fails():
     _, failed = failures(code.a_millionth_off_in_float64)
     assert [name for name, _ in failed][:2] == ["two parts", "one by one"]
@@ -157,7 +157,7 @@ def at(tmp_path):
     return tmp_path
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the snippet of a torch recurrence in parts stays inside")
 def test_a_snippet_shows_that_parts_are_not_the_whole(capsys, at):
     assert main(["conform", f"{at}/targets.py::forgets", "--as", "recurrent", "--json"]) == 1
     snippet = json.loads(capsys.readouterr().out)["snippet"]
@@ -167,7 +167,7 @@ def test_a_snippet_shows_that_parts_are_not_the_whole(capsys, at):
     assert float(done.stdout) > 0.01
 
 
-@pytest.mark.slow("another softmax that the command line names stays inside")
+@pytest.mark.slow("another function that an adapter names stays inside")
 def test_another_form_is_named_on_the_command_line(capsys, at):
     other = f"{at}/targets.py::forgets"
     assert main(["conform", f"{at}/targets.py::whole", "--as", "recurrent", "--against", other]) == 0

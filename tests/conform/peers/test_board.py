@@ -132,7 +132,7 @@ def test_a_snippet_of_right_code_shows_nothing(folder):
     assert snippets.shown(["assert 1 == 2"], python, {}, ["AssertionError"])[0]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("snippets of right code, which show nothing, stay inside")
 def test_a_failure_that_nothing_shows_is_refused(judged, tmp_path):
     both, out, _ = judged
     for path in out.glob("*.json"):
@@ -199,7 +199,7 @@ def test_conventions_are_told_without_the_numbers_of_each_kind(folder):
     assert f"| own right | {' | '.join(told)} |" in page.page([result])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that results are of the committed adapter stays inside")
 def test_what_is_written_is_not_judged_again_until_the_adapter_changes(judged, folder, tmp_path):
     both, out, _ = judged
     lines = []
@@ -211,7 +211,7 @@ def test_what_is_written_is_not_judged_again_until_the_adapter_changes(judged, f
     assert fingerprint(dataclasses.replace(both[0], file=str(other))) != before
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what the board refuses in one line stays inside")
 def test_a_library_that_is_not_installed_is_told(folder, tmp_path):
     lines = []
     missing = entry(folder, "right", library="no-such-library"), entry(folder, "wrong", environment="nowhere")

@@ -20,7 +20,7 @@ def failures(suite):
     return [row.line for row in suite.rows() if row.verdict == "fails"]
 
 
-@pytest.mark.slow("bugs at the identities that are named for them stay inside")
+@pytest.mark.slow("frequencies in bfloat16, which fail, stay inside")
 def test_a_planted_bug_fails(subtests):
     """Some seconds: every bug goes through every identity."""
     for bug in wrong.BUGS:
@@ -58,7 +58,7 @@ def test_right_rotations_of_20_seeds_are_within_their_tolerance(subtests):
                 assert kind != "float32" or said.ratio > 0
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("frequencies in bfloat16, which fail, stay inside")
 def test_a_bug_is_found_at_the_identity_that_is_named_for_it():
     found = {}
     for bug, identity in (
@@ -88,7 +88,7 @@ def test_frequencies_in_bfloat16_keep_relativity_and_fail_all_the_same():
     assert suite.row("large positions").verdict == "fails"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a pytest plugin that imports no jax stays inside")
 def test_a_numpy_target_is_judged_without_jax():
     code = (
         "import sys; from attnlab_theory.conform.suite import suite_class;"

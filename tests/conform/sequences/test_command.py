@@ -124,7 +124,7 @@ def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path, n
     assert float(given) > 1e-3
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("right modules of torch stay inside")
 @pytest.mark.parametrize(("name", "kind"), [("running_mean", "mixer"), ("right_model", "model")])
 def test_right_code_ends_with_0(capsys, at, name, kind):
     code, found, rows = judged(capsys, at, name, kind)
@@ -177,7 +177,7 @@ def test_what_cannot_be_called_gets_one_line_and_exit_code_2(capsys, at, name, o
     assert (out, err.count("\n")) == ("", 1)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the next line to type for one rotation stays inside")
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("running_mean", "mixer"), ("attend", "decode"), ("model", "model"), ("right_model", "model")],
@@ -187,7 +187,7 @@ def test_without_a_kind_the_next_line_to_type_is_printed(capsys, at, name, kind)
     assert capsys.readouterr().out.rstrip().endswith(f"Type next: attnlab conform {at}/seqs.py::{name} --as {kind}")
 
 
-@pytest.mark.slow("positions that are judged without jax and torch stay inside")
+@pytest.mark.slow("a pytest plugin that imports no jax stays inside")
 def test_a_numpy_model_is_judged_without_jax_and_torch(at):
     code = (
         "import sys; from attnlab_theory.cli import main;"

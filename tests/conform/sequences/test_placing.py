@@ -19,7 +19,7 @@ def test_right_decoders_hold_and_what_they_are_told_is_said(target, told):
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a static cache that loses a key stays inside")
 @pytest.mark.parametrize("target", WRONG, ids=name_of)
 def test_wrong_ones_fail_whatever_they_are_told(target):
     rows = {row.name: row for row in DecodeSuite(Direct(target), "decode").rows()}

@@ -70,7 +70,7 @@ def shared(x, cache={}):
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("planted bugs of caches, without a snippet, stay inside")
 def test_a_default_that_all_calls_share_is_shown_by_calls_without_a_cache(tmp_path):
     path = tmp_path / "keeps.py"
     path.write_text(SHARED)
