@@ -100,7 +100,7 @@ def test_race_refuses_to_run_alone():
         raced(ours=lambda: None, peers={"p": lambda: None}, rounds=0)
 
 
-@pytest.mark.slow("both files of a run that was stopped stay inside")
+@pytest.mark.slow("how the kind of a processor is recognised stays inside")
 def test_results_are_written_and_say_what_machine(tmp_path, capsys):
     assert run.run(run.Options(quick=True, out=tmp_path), [TOY, OTHER]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
@@ -117,7 +117,7 @@ def test_results_are_written_and_say_what_machine(tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"results.json", "RESULTS.md"}
 
 
-@pytest.mark.slow("results that a stopped run keeps stay inside")
+@pytest.mark.slow("names of races that are refused stay inside")
 def test_only_keeps_the_results_of_the_others(tmp_path):
     """Every run begins by timing large matrix products."""
     run.run(run.Options(out=tmp_path), [TOY, OTHER])
@@ -154,7 +154,7 @@ def press_in_a_callback() -> None:
         press()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the exit code of a command that Ctrl-C ends stays inside")
 @pytest.mark.parametrize("how", [press, press_in_an_import])
 def test_a_run_stopped_in_its_second_race_keeps_the_first(tmp_path, capsys, how):
     assert run.run(run.Options(out=tmp_path), [TOY, stopping(how), OTHER]) == 130
@@ -167,14 +167,14 @@ def test_a_run_stopped_in_its_second_race_keeps_the_first(tmp_path, capsys, how)
     assert (out, last) == ("", f"interrupted: {tmp_path / 'results.json'} keeps toy; not run: stopped, other")
 
 
-@pytest.mark.slow("Ctrl-C that strikes a race stays inside")
+@pytest.mark.slow("a Ctrl-C that is lost between draws stays inside")
 def test_a_race_that_lost_the_ctrl_c_is_kept_and_no_other_begins(tmp_path, capsys):
     assert run.run(run.Options(out=tmp_path), [TOY, stopping(press_in_a_callback), OTHER]) == 130
     assert list(json.loads((tmp_path / "results.json").read_text())) == ["toy", "stopped"]
     assert capsys.readouterr().err.endswith("keeps toy, stopped; not run: other\n")
 
 
-@pytest.mark.slow("a run that is stopped in its second race stays inside")
+@pytest.mark.slow("a bad request that writes no file stays inside")
 def test_a_run_stopped_in_its_first_race_changes_no_file(tmp_path, capsys):
     assert run.run(run.Options(out=tmp_path), [stopping(press), TOY]) == 130
     assert list(tmp_path.iterdir()) == []
@@ -185,7 +185,7 @@ def test_a_run_stopped_in_its_first_race_changes_no_file(tmp_path, capsys):
     assert capsys.readouterr().err.endswith("keeps no new results; not run: stopped, toy, other\n")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that files of one result appear together stays inside")
 def test_a_race_is_written_before_the_next_begins_whatever_becomes_of_that(tmp_path):
     def fail():
         assert list(json.loads((tmp_path / "results.json").read_text())) == ["toy"]
@@ -196,7 +196,7 @@ def test_a_race_is_written_before_the_next_begins_whatever_becomes_of_that(tmp_p
     assert (tmp_path / "RESULTS.md").read_text().startswith("### toy")
 
 
-@pytest.mark.slow("both files of a run that was stopped stay inside")
+@pytest.mark.slow("that files of one result appear together stays inside")
 def test_ctrl_c_between_the_two_files_leaves_them_alike(tmp_path, monkeypatch):
     written = run.files.write_text
     monkeypatch.setattr(run.files, "write_text", lambda path, text: (press_once(), written(path, text)))
@@ -212,7 +212,7 @@ def test_ctrl_c_between_the_two_files_leaves_them_alike(tmp_path, monkeypatch):
     assert (tmp_path / "RESULTS.md").read_text() == table.markdown(results)
 
 
-@pytest.mark.slow("Ctrl-C in the process itself stays inside")
+@pytest.mark.slow("the exit code of a command that Ctrl-C ends stays inside")
 def test_a_child_that_ctrl_c_stops_says_nothing(capfd):
     """Starts a process, which imports jax."""
     with pytest.raises(subprocess.CalledProcessError) as stopped:
@@ -353,7 +353,7 @@ def test_extra_memory_reports_a_failing_child():
         memory.extra_peak("tests.test_benchmarks:hold_megabytes", wrong=1)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this: jax must be profiled at work")
 def test_shares_of_a_profile_are_those_of_its_parts():
     product, powers = jax.jit(jnp.matmul), jax.jit(lambda x: jnp.exp(x) * 2)
     x = jnp.ones((256, 256))

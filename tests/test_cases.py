@@ -61,7 +61,7 @@ def models(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("folders of BERT and RoBERTa made by the tests stay inside")
 def test_model_folders_are_opened_as_their_own_library_opens_them(models):
     """The fixture makes a folder for each model, in processes of their own."""
     from attnlab_theory.labs.heads.opening import opened

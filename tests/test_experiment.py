@@ -59,7 +59,7 @@ def test_several_experiments_end_with_a_table_of_every_claim(tmp_path, capsys):
     assert lines[2][-1] == "SUPPORTED"
 
 
-@pytest.mark.slow("equal numbers of a claim with and without another stay inside")
+@pytest.mark.slow("one claim that is run alone stays inside")
 def test_one_claim_alone_has_the_numbers_of_the_whole_run_and_files_of_its_own(tmp_path):
     whole = toy("coins", coin_claim(), coin_claim(name="other"))
     alone = experiment.part(whole, whole.claims[1])
@@ -120,7 +120,7 @@ def test_a_result_names_the_accelerators_that_it_was_computed_on(monkeypatch):
         assert provenance.of_this_process()["matmul_precision"] == "float32"
 
 
-@pytest.mark.slow("equal numbers of a claim with and without another stay inside")
+@pytest.mark.slow("the same bytes of a run that is judged again stay inside")
 def test_the_same_seed_writes_the_same_bytes(tmp_path):
     """Judges an experiment three times and draws its figures each time."""
     for folder in ("one", "two"):
@@ -132,7 +132,7 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path):
     assert (tmp_path / "other" / "coins.json").read_bytes() != (tmp_path / "one" / "coins.json").read_bytes()
 
 
-@pytest.mark.slow("one claim more in the same experiment stays inside")
+@pytest.mark.slow("equal findings of a setting beside others stay inside")
 def test_findings_do_not_depend_on_what_else_is_run(tmp_path):
     """Judges toy experiments several times, and draws figures of three."""
     first = toy("first", coin_claim(name="a", settings=(Coin(chance=0.3),)))
@@ -145,7 +145,7 @@ def test_findings_do_not_depend_on_what_else_is_run(tmp_path):
     assert judge_claim(second, second.claims[0], seed=0, budget="quick") == whole
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("equal findings of a setting beside others stay inside")
 def test_a_claim_more_moves_no_other_claims_draws():
     def measured(*claims):
         found = findings_of(toy("coins", *claims, error_rate=1e-6 * len(claims)), seed=0, budget="quick")
@@ -187,7 +187,7 @@ def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, ca
     assert value["findings"][:2] == json.loads((tmp_path / "coins.json").read_text())
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the exit code of one claim that is run alone stays inside")
 @pytest.mark.parametrize(
     ("claim", "code"),
     [
@@ -218,7 +218,7 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path, capsys
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.slow("a folder or a lab book that cannot be written stays inside")
+@pytest.mark.slow("a folder that cannot be written stays inside")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path, capsys, suffix):
     (tmp_path / f"coins{suffix}").mkdir()
@@ -229,14 +229,14 @@ def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path,
     assert names(tmp_path) - {"index.html"} == {f"coins{suffix}"} | files_of("good")
 
 
-@pytest.mark.slow("a lab book that cannot be written stays inside")
+@pytest.mark.slow("a folder that cannot be written stays inside")
 def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(tmp_path):
     (tmp_path / "coins.json").mkdir()
     assert run([toy("good"), toy("coins")], options(tmp_path)) == 2
     assert 'id="good"' in (tmp_path / "index.html").read_text("utf-8")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a lab book that leaves out a run of training stays inside")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -256,7 +256,7 @@ def test_a_lab_book_that_an_earlier_run_spoils_is_said_and_costs_no_verdict(tmp_
     assert files_of("coins") <= names(tmp_path)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a folder that cannot be written stays inside")
 def test_a_lab_book_that_cannot_be_written_is_exit_code_2_after_the_verdicts(tmp_path, capsys):
     (tmp_path / "index.html").mkdir()
     assert run([toy("coins")], options(tmp_path)) == 2
@@ -290,7 +290,7 @@ def test_a_seed_that_is_no_seed_is_refused_before_anything_is_made(tmp_path, cap
     assert names(tmp_path) == set()
 
 
-@pytest.mark.slow("Ctrl-C among experiments that run side by side stays inside")
+@pytest.mark.slow("lines of a table in the order of the run stay inside")
 def test_experiments_are_judged_side_by_side_and_written_in_the_order_asked_for(tmp_path, capsys):
     meet = threading.Barrier(2, timeout=20)
 
@@ -304,7 +304,7 @@ def test_experiments_are_judged_side_by_side_and_written_in_the_order_asked_for(
     assert [finding["experiment"] for finding in found] == ["late", "early"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a claim whose prediction ends the process stays inside")
 @pytest.mark.parametrize(
     ("claim", "said"),
     [

@@ -91,7 +91,7 @@ print(passed)
 """
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what a failed replacement or a killed process leaves stays inside")
 def test_an_interrupt_at_any_line_leaves_no_temporary_file_after_the_process(tmp_path):
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -34,14 +34,14 @@ def test_a_pipe_is_read_to_its_end_and_waited_for(tmp_path):
     writer.join()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a pipe that is waited for stays inside")
 def test_a_pipe_that_nobody_writes_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ValueError, match="pipe is a pipe that nobody writes; name a file"):
         inputs.content(tmp_path / "pipe")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a pipe that is waited for, or gives too much, stays inside")
 def test_a_pipe_whose_writer_is_silent_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     held = os.open(tmp_path / "pipe", os.O_RDWR)

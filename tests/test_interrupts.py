@@ -30,7 +30,7 @@ def stop_here(key, coin):
 INTERRUPTED = coin_claim(name="interrupted", draw=stop_here, bound=lambda coin: exact(0.0))
 
 
-@pytest.mark.slow("Ctrl-C while one experiment is drawn and another judged stays inside")
+@pytest.mark.slow("Ctrl-C that is lost between settings or draws stays inside")
 def test_interruption_keeps_what_is_finished_and_says_what_was_not_run(tmp_path, capsys):
     """Judges two experiments, and draws the figures of one."""
     experiments = [toy("first"), toy("second", coin_claim(), INTERRUPTED), toy("third")]
@@ -139,7 +139,7 @@ def test_a_run_ends_soon_after_a_signal_whatever_its_claim_waits_for(number, cod
     assert names(tmp_path / "lab") == set()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("Ctrl-C that is lost between settings or draws stays inside")
 def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys, monkeypatch):
     drawing, left = threading.Event(), threading.Event()
 
@@ -256,7 +256,7 @@ def test_a_step_is_finished_after_the_first_signal_and_not_after_the_second(numb
     assert len(said) == 1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that files of one result appear together stays inside")
 def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, monkeypatch):
     save = Figure.savefig
 

@@ -18,13 +18,13 @@ def judge():
         yield only
 
 
-@pytest.mark.slow("equal refusals of a process and this one stay inside")
+@pytest.mark.slow("a mistake that a process tells with its traceback stays inside")
 def test_a_process_finds_what_this_one_finds(judge):
     coins = loaded()["coins"]
     assert findings_of(coins, judge=judge, **QUICK) == findings_of(coins, **QUICK)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a mistake that a process tells with its traceback stays inside")
 def test_what_a_claim_is_refused_for_is_said_in_the_same_words_and_the_process_goes_on(judge):
     broken = loaded()["broken"]
     with pytest.raises(ValueError, match="resolution must be positive") as here:
@@ -41,7 +41,7 @@ def test_a_mistake_in_a_claim_brings_its_traceback_along(judge):
     assert "toy_experiments.py" in raised.value.__notes__[0]
 
 
-@pytest.mark.slow("equal refusals of a process and this one stay inside")
+@pytest.mark.slow("a mistake that a process tells with its traceback stays inside")
 def test_runs_by_processes_write_the_same_bytes_in_the_order_asked_for(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("attnlab_theory.judges.can_share", lambda experiments: 2)
     chosen = [loaded()[name] for name in ("more", "coins")]

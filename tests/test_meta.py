@@ -137,13 +137,13 @@ def too_often(verdicts, distance: str, wrong) -> dict[str, int]:
     return {kind: count for kind, count in counts.items() if count > ALLOWED}
 
 
-@pytest.mark.slow("how often true claims are supported stays inside")
+@pytest.mark.slow("how often wrong claims are supported or refuted stays inside")
 def test_true_claims_are_refuted_no_more_often_than_the_error_rate(verdicts):
     """The fixture judges a law again and again, to count how often the judge errs."""
     assert too_often(verdicts, "true", lambda verdict: verdict == Verdict.REFUTED) == {}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how often wrong claims are supported or refuted stays inside")
 def test_true_claims_are_supported_once_the_resolution_is_in_reach(verdicts):
     assert too_often(verdicts, "true", lambda verdict: verdict != Verdict.SUPPORTED) == {}
 
@@ -191,7 +191,7 @@ FIGURES = Path(__file__).parent.parent / "figures"
 COMMITTED = sorted(path for path in FIGURES.glob("*.json") if not path.name.endswith(".run.json"))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that every claim has committed findings stays inside")
 def test_every_committed_finding_keeps_what_the_readme_promises_of_error_rates(subtests):
     """Its bound is one of those above, at rates not below theirs, and its verdict is what its interval says."""
     assert len(COMMITTED) > 20

@@ -30,13 +30,13 @@ def fits(means: np.ndarray, trials: int) -> bool:
     return bool((np.abs(means - exact) <= radius).all())
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("exact moments beside a grid over the noise stay inside")
 @pytest.mark.parametrize("program", [numpy_keys, numpy_scores, scipy_keys])
 def test_peers_find_the_moments_of_the_weights(program):
     assert fits(program(TRIALS, np.random.default_rng(0)), TRIALS)
 
 
-@pytest.mark.slow("one peer that finds the same moments stays inside")
+@pytest.mark.slow("exact moments beside a grid over the noise stay inside")
 @pytest.mark.parametrize("program", ["keys", "keys, threefry", "scores"])
 def test_ours_find_the_moments_of_the_weights(program):
     """Compiles the program and draws some thousand trials."""
@@ -45,7 +45,7 @@ def test_ours_find_the_moments_of_the_weights(program):
     assert fits(np.stack([found.mean, squares]), found.trials)
 
 
-@pytest.mark.slow("one peer that fits the exact moments stays inside")
+@pytest.mark.slow("exact moments beside a grid over the noise stay inside")
 def test_other_noise_would_be_seen():
     means, _ = expected()
     assert fits(means, TRIALS)

@@ -13,7 +13,7 @@ from attnlab_theory.attention import attention, attention_weights
 Q, K, V = jnp.ones((2, 3)), jnp.eye(4, 3), jnp.arange(8.0).reshape(4, 2)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("bad scales, and good values that pass, stay inside")
 def test_a_bad_value_is_named_with_what_it_is(subtests):
     for check, said in [
         (lambda: refuse.non_finite(q=jnp.asarray([[0.0, 1.0], [2.0, jnp.nan]])), r"q .* nan at index \(1, 1\)"),
@@ -102,7 +102,7 @@ def test_nan_unless_positive_never_lets_a_traced_bad_number_through(scale):
     assert jax.jit(refuse.nan_unless_positive)(jnp.asarray(0.5)) == 0.5
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the outputs of such a row, refused or NaN, stay inside")
 def test_a_row_that_sees_nothing_raises_when_it_can_be_read_and_is_nan_when_not():
     mask = jnp.asarray([[True, False, True, False], [False] * 4])
     with pytest.raises(ValueError, match="hides every key from query 1"):

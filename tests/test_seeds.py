@@ -31,7 +31,7 @@ def test_names_are_folded_in_one_after_another():
     assert numbers(further) == numbers(key_for(7, "experiment", "claim"))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the keys of a release, number by number, stay inside")
 @given(st.integers(0, 2**63 - 1), st.lists(st.text(max_size=5), max_size=3))
 def test_a_key_has_the_high_bits_of_its_seed_and_then_its_names_folded_in(seed, names):
     key = jax.random.key(seed % 2**32)

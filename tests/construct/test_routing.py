@@ -69,7 +69,7 @@ def least_margin(found: Routing) -> float:
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("errors within their certificates, at either end of float64, stay inside")
 @hypothesis.given(inputs, destinations, values, tolerances)
 def test_measured_is_within_certified_and_certified_within_tolerance(x, routes, values, tolerance):
     found = route(x, routes, outputs_for(routes, values), tolerance=tolerance)
@@ -116,7 +116,7 @@ def test_no_feasible_matrix_is_shorter(x, routes, values):
     assert np.sum(multipliers) * found.margin == pytest.approx(np.linalg.norm(w) ** 2, rel=rounding)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that the units of the inputs do not matter stays inside")
 @hypothesis.given(inputs, destinations, values, st.integers(0, 20))
 def test_rotating_the_inputs_changes_no_norm(x, routes, values, seed):
     outputs = outputs_for(routes, values)

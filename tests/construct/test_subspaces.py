@@ -33,7 +33,7 @@ def test_one_summand_is_kept_and_the_other_removed(seed, first, second):
     assert jnp.max(jnp.abs(b @ matrix.T)) <= atol
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("orthogonal subspaces, and what lies in neither, stay inside")
 @hypothesis.given(st.integers(0, 100), angle, lengths)
 def test_only_the_subspaces_matter_not_their_bases(seed, smallest, scales):
     a, b = pair(seed, [smallest, 1.0])

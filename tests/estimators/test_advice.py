@@ -33,7 +33,7 @@ def advice_on(regime: str) -> Advice:
     return advise(pose(*points(regime), scale=SCALE), features=64, draws=24)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the choice where one key takes all the weight stays inside")
 @pytest.mark.parametrize(
     ("regime", "right"),
     [
@@ -80,7 +80,7 @@ def test_orthogonal_projections_err_as_predicted_and_no_more_than_independent_on
         assert abs(found.kernel - predicted) < 6 * found.kernel_deviation
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("orthogonal projections that err as predicted, in one regime, stay inside")
 @pytest.mark.parametrize("difference", [0.0, 1e-9, 1.0, 20.0, 58.0])
 def test_orthogonal_projections_are_predicted_at_every_length(difference):
     """One pair, alike or opposite: they save some of the variance, but never nearly all of it."""
@@ -92,7 +92,7 @@ def test_orthogonal_projections_are_predicted_at_every_length(difference):
                 assert line.kernel / 16 <= line.kernel_orthogonal <= line.kernel * (1 + 1e-6)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the number of features where any number will do stays inside")
 def test_the_number_of_features_it_asks_for_gives_the_wanted_error():
     problem = pose(*points("apart"), scale=SCALE)
     line = advice_on("apart").chosen
@@ -183,7 +183,7 @@ def test_a_prediction_that_the_measurement_refutes_is_not_built_upon():
     assert advice.chosen not in refuted or advice.by_measurement
 
 
-@pytest.mark.slow("the same advice on the command line stays inside")
+@pytest.mark.slow("the choice where one key takes all the weight stays inside")
 @pytest.mark.parametrize("seed", range(2))
 def test_ordinary_vectors_of_width_64_are_for_exact_attention(seed):
     """Compiles and measures every estimator at width 64."""
@@ -213,7 +213,7 @@ def test_predictions_within_reach_are_within_a_fifth(regime, scale):
         assert abs(found.weights / line.weights - 1) < 0.2 + 4 * found.weights_deviation / line.weights
 
 
-@pytest.mark.slow("the choice where predictions and measurements agree stays inside")
+@pytest.mark.slow("the choice where one key takes all the weight stays inside")
 def test_what_is_measured_to_be_better_is_chosen(monkeypatch):
     """A prediction that is ten thousand times too low does not choose."""
     right = errors.predicted

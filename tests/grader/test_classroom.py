@@ -254,7 +254,7 @@ class TestAClass:
         assert eve["questions"]["2b"]["judgement"]["answer"] == "2B.PY::query"
         assert eve["questions"]["2c.1"]["judgement"]["answer"] == "others.py::Q2c_i"
 
-    @pytest.mark.slow("other tests of this file stay inside")
+    @pytest.mark.slow("which fences protect a verdict stays inside")
     def test_nothing_is_right_without_the_fences_that_protect_it(self, tmp_path, rubric, few_cases):
         """Judges three questions twice, each in a process of its own."""
         (tmp_path / "m").mkdir()

@@ -41,7 +41,7 @@ def text_of(judgement) -> str:
     return console.file.getvalue()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one right answer, where only the judge is protected, stays inside")
 @pytest.mark.parametrize(
     ("question", "body"),
     [
@@ -255,7 +255,7 @@ def test_one_question_under_two_names_has_one_contract(question, same):
     assert dataclasses.replace(CONTRACTS[question], question=same) == CONTRACTS[same]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a counterexample that is replayed alone stays inside")
 def test_verdicts_are_the_same_on_every_run(judged):
     first, again = (judged("practical4/2b", "return 8.5 * (keys[a] + keys[b])") for _ in range(2))
     assert first.as_json() == again.as_json()

@@ -116,7 +116,7 @@ def test_an_attack_gets_an_honest_word_and_leaves_nothing(attack, name):
         assert text.isprintable()
 
 
-@pytest.mark.slow("answers that sleep or write into the pipe stay inside")
+@pytest.mark.slow("answers that write into the pipe stay inside")
 def test_a_request_that_is_not_read_is_not_waited_for(attack):
     where = attack(
         "    pass\n"
@@ -206,7 +206,7 @@ def test_a_right_answer_is_right_where_only_the_judge_is_protected(attack):
     assert [fence.name for fence in judgement.missing] == ["processes", "files", "network"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a right answer where only the judge is protected stays inside")
 def test_where_nothing_protects_the_verdict_nobody_is_right(attack):
     where, means = attack(RIGHT), MEANS - NAMESPACES - {"uid", "undumpable"}
     judgement = check_answer(where, "uw/1.2.1", means=means)
@@ -238,7 +238,7 @@ def test_what_could_not_be_enforced_is_the_first_thing_said(attack, text_of, off
         assert first.startswith(f"no fence '{fence.name}': {fence.missing[:20]}") == (fence.name in missing)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a missing fence past which no file is opened stays inside")
 def test_what_a_missing_fence_lets_through_is_what_is_said_of_it(attack):
     for name, off in (("opens connections", "network"), ("reads secrets", "mount")):
         judgement = check_answer(attack(ATTACKS[name][1]), "uw/1.2.1", means=MEANS - {off})
@@ -246,7 +246,7 @@ def test_what_a_missing_fence_lets_through_is_what_is_said_of_it(attack):
         assert "won: " in judgement.said
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("hidden files beside a submission, which it cannot read, stay inside")
 def test_a_submission_that_is_alone_sees_no_neighbour(attack, tmp_path):
     where = attack("    import neighbour\n")
     neighbour = tmp_path / "handed-in" / "neighbour.py"

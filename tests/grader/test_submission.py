@@ -223,7 +223,7 @@ def test_what_a_submission_writes_into_the_pipe_is_no_reply(file, written):
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what is said of a process killed at its limit stays inside")
 @pytest.mark.parametrize("source", ["while True: pass\ndef f(): pass", "def f():\n while True: pass"])
 def test_an_endless_loop_meets_the_time_limit(file, source):
     # Processor time, which others on the machine cannot take away: the loop gets it sooner or later.
@@ -231,7 +231,7 @@ def test_an_endless_loop_meets_the_time_limit(file, source):
     assert "longer than the time limit of 1 s of processor time" in said
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("which of both clocks counts stays inside")
 def test_who_sleeps_ends_too(file):
     said = refused(file("import time\ndef f(): time.sleep(600)"), time_limit=50.0, wall_limit=0.5)
     assert "it takes longer than 0.5 s, which is four times the time limit" in said

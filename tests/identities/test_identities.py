@@ -50,7 +50,7 @@ def tried(seed, identity, cases=CASES):
     return check_identity(dataclasses.replace(identity, cases=drawn_once(identity.cases)), key, cases=cases)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("three other cases of every identity stay inside")
 @pytest.mark.parametrize("identity", ALONE, ids=lambda i: i.name)
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample(identity, data):
@@ -87,7 +87,7 @@ def test_random_cases_come_out_as_expected(identity):
     assert trial.as_expected, trial
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one mutant, and every family that can fail, stay inside")
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
 def test_a_broken_operator_is_caught(mutant):
     """Compiles an operator that nobody else has."""

@@ -88,7 +88,7 @@ def swapped_past_blocks(q, k, v, *, scale):
     return attention(q, k, jnp.concatenate([v[:cut], v[cut:][::-1]]), scale=scale)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("leaks at lengths that overrun blocks stay inside")
 def test_identities_are_tried_at_lengths_that_overrun_blocks_and_say_so():
     """Decodes and mixes at each of the lengths, and every length is compiled."""
     trial = check_identity(agreement.cached(zeroed_when_long), KEY, cases=4)
@@ -100,7 +100,7 @@ def test_identities_are_tried_at_lengths_that_overrun_blocks_and_say_so():
     assert check_identity(numbered([0.5]), KEY, cases=1).lengths == ()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("planted bugs of caches, found by their identities, stay inside")
 def test_what_is_wrong_from_the_seventh_token_on_is_no_decoding():
     def decoded_by_the_cache(case, scheme):
         q, k, v = queries_keys_values(case, scheme, range(case.x.shape[0]))

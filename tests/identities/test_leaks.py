@@ -44,7 +44,7 @@ def leaky_in_jax(x):
     return zero_after_softmax(x, x, x, causal_mask(x.shape[0]), scale=1.0)
 
 
-@pytest.mark.slow("a causal mixer whose prefixes agree stays inside")
+@pytest.mark.slow("one running sum, which is causal, stays inside")
 def test_causal_mixers_pass():
     for mixer in (causal_in_numpy, causal_in_jax, jax.jit(causal_in_jax), lambda x: np.cumsum(x, axis=0)):
         found = leaks(mixer, X)
@@ -53,7 +53,7 @@ def test_causal_mixers_pass():
         assert np.array_equal(found.moved, np.tri(5, dtype=bool))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a mask of zeros in one layer, which leaks, stays inside")
 def test_zero_after_softmax_leaks_in_every_row_but_the_last():
     found = leaks(leaky_in_jax, X)
     assert exit_code(found) == 1
@@ -274,7 +274,7 @@ def of_five_alone(x):
     return x + np.arange(5)[:, None]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same for a length past a block stays inside")
 def test_what_depends_on_the_length_of_the_whole_is_found_by_prefixes():
     found = prefixes(positions_over_length, X)
     assert found.depends
@@ -285,7 +285,7 @@ def test_what_depends_on_the_length_of_the_whole_is_found_by_prefixes():
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a function of one length, without prefixes, stays inside")
 @pytest.mark.parametrize("mixer", [causal_in_numpy, causal_in_jax])
 def test_prefixes_of_causal_mixers_agree_to_rounding(mixer):
     """Every prefix has another shape, for which jax compiles again."""
