@@ -28,7 +28,7 @@ RUN_KEYS = ["seed", "budget", "commit", "versions", "processor", "command", "sec
 UNDECIDED = coin_claim(name="undecided", resolution=lambda coin: 1e-6)
 
 
-@pytest.mark.slow("the names of all files and the numbers of one claim stay inside")
+@pytest.mark.slow("one claim that is run alone, with its figure, stays inside")
 def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
     assert run([toy("coins")], options(tmp_path / "deep" / "lab")) == 0
     written = names(tmp_path / "deep" / "lab") - {"index.html"}

@@ -230,7 +230,7 @@ def test_draws_that_decide_nothing_are_inconclusive(judged, monkeypatch):
     assert judgement.as_json()["right"] is False
 
 
-@pytest.mark.slow("an answer that changes at every call stays inside")
+@pytest.mark.slow("other broken answers, each told in one line, stay inside")
 @pytest.mark.parametrize("calls", [200, 700, 1300])
 def test_an_answer_that_changes_after_some_calls_is_not_right(judged, calls):
     """Asks an answer on every case of its contract, and up to 1300 times before it changes."""

@@ -55,7 +55,7 @@ def test_a_planted_bug_fails(bug):
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
-@pytest.mark.slow("two of nine other right recurrences stay inside")
+@pytest.mark.slow("one of nine other right recurrences stays inside")
 def test_the_same_code_without_a_bug_holds():
     assert failures(code.buggy(""))[1] == []
 
