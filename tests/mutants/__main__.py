@@ -25,16 +25,20 @@ Names = Annotated[tuple[str, ...], tyro.conf.Positional]
 Files = Annotated[tuple[Path, ...], tyro.conf.Positional]
 
 
-def reach(options: Names = (), commit: str = "HEAD", file: Path = REACH) -> int:
+def reach(
+    tests: Names = (), marks: str = "not torch", jobs: int = 2, commit: str = "HEAD", file: Path = REACH
+) -> int:
     """Run the tests on a copy of a commit, and note what each of them calls.
 
     Args:
-        options: of pytest, after `--`, in the place of `-n 2 -m "not torch"`, which runs both circles.
+        tests: files, folders or names of tests; by default all.
+        marks: an expression of marks, by default that of both circles.
+        jobs: workers.
         commit: whose tree is run.
-        file: that is written.
+        file: that is written. What it knows of other tests of the commit stays.
     """
-    chosen = list(options) or ["-n", "2", "--dist", "worksteal", "-m", "not torch"]
-    return reaching.run(trials.commit_of(commit), file, chosen)
+    options = ["-n", str(jobs), "--dist", "worksteal", "-m", marks, *tests]
+    return reaching.run(trials.commit_of(commit), file, options)
 
 
 def rooms(

@@ -123,7 +123,7 @@ def run(commit: str, path: Path, options: list[str]) -> int:
     Args:
         commit: whose tree is run.
         path: of the file that is written. Tests that it knows from the same commit and that are not run again stay.
-        options: of pytest, such as `-m slow`.
+        options: of pytest.
 
     Returns:
         The exit code of pytest.
