@@ -25,7 +25,7 @@ from attnlab_theory.language.models.positions import Learned
 from attnlab_theory.language.text.words import Words
 from attnlab_theory.seeds import key_for
 from tests.cli.fuzz.changes import changed
-from tests.cli.fuzz.test_bad_calls import EXPLORING, TEXT
+from tests.cli.fuzz.test_calls import EXPLORING, TEXT
 from tests.language.models import config
 
 FIGURES = Path(__file__).parents[3] / "figures"

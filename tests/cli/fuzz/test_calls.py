@@ -1,4 +1,4 @@
-"""Every command, with every option set to a bad value, prints one line, ends with code 2, and leaves no file.
+"""Every command does its work, and with an option set to a bad value prints one line, ends with code 2, leaves no file.
 
 The same calls in every run. `ATTNLAB_EXPLORE=1` makes all of them, and draws new ones.
 """
@@ -12,6 +12,7 @@ import pickle
 import random
 import signal
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from attnlab_theory.language.models.positions import Learned
 from attnlab_theory.language.text.words import Words
 from attnlab_theory.seeds import key_for
 from tests.cli.every_option import EVERY
-from tests.cli.fuzz.calls import GOOD, NEGATIVE, call, calls_of, drawn
+from tests.cli.fuzz.calls import GOOD, NEGATIVE, WORKING, WORKING_ELSEWHERE, call, calls_of, drawn
 from tests.language.models import config
 
 EXPLORING = os.environ.get("ATTNLAB_EXPLORE") == "1"
@@ -47,6 +48,15 @@ PATIENCE = 30.0
 """Seconds of the processor that a refusal may take."""
 
 TEXT = "a cat runs\na dog runs\na cat sits\nthe dog sits\n" * 8
+
+
+ANSWER = """
+def mean(keys):
+    return keys.mean(axis=0)
+
+def running_sum(x):
+    return x.cumsum(axis=-2)
+"""
 
 
 class Reached(BaseException):
@@ -64,6 +74,7 @@ def at(tmp_path_factory):
     (at / "text.txt").write_text(TEXT)
     (at / "asked.tsv").write_text("Where was a cat born?\tRome\nWhere was a dog born?\tParis\n")
     (at / "answered.txt").write_text("Rome\nRome\n")
+    (at / "answer.py").write_text(ANSWER)
     np.save(at / "x.npy", np.eye(2))
     words = Words(tuple(dict.fromkeys(TEXT.split())))
     save_model(
@@ -162,6 +173,24 @@ def wrong(one, at):
 
 def test_every_command_has_a_good_call():
     assert GOOD.keys() == {option.words for option in EVERY}
+
+
+def test_every_command_has_a_call_that_works():
+    assert not WORKING.keys() & WORKING_ELSEWHERE.keys()
+    assert WORKING.keys() | WORKING_ELSEWHERE.keys() == GOOD.keys()
+    assert all((Path(__file__).parents[2] / file).exists() for file in WORKING_ELSEWHERE.values())
+
+
+def test_one_good_call_of_every_command_does_its_work(subtests, at):
+    """Calls thirty commands, of which some judge a claim or make a model."""
+    for words, rest in WORKING.items():
+        with subtests.test(" ".join(words)), patience():
+            try:
+                code = main([*words, *rest.replace("{at}", str(at)).split()])
+            except Reached:
+                code = 0
+            # The answer of the homework is wrong, and is told so.
+            assert code == (words == ("check",))
 
 
 def test_one_bad_call_of_every_command_gets_one_line_and_leaves_nothing_behind(at):
