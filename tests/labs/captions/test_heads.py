@@ -27,7 +27,7 @@ def stirred(config=CONFIG):
     return jax.tree.map(lambda x: x + 0.5 * jax.random.normal(jax.random.key(x.size), x.shape), model)
 
 
-@pytest.mark.slow("the loss of a training batch, worked out from its logits, stays inside")
+@pytest.mark.slow("a recurrent network's losses, token by token, stay inside")
 def test_losses_are_those_of_the_model_row_by_row():
     """Runs the model on every row by itself, operation by operation."""
     model, found = stirred(), losses(stirred(), SENTENCES)
@@ -41,7 +41,7 @@ def test_losses_are_those_of_the_model_row_by_row():
     assert found.perplexity_of_tokens == pytest.approx(np.exp(found.total.sum() / found.targets.sum()))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("values replaced in a pass, which move only what comes after, stay inside")
 def test_a_head_that_gives_nothing_is_worth_nothing():
     model = stirred()
     silent = heads.without_head(model, 1, 2)
@@ -52,7 +52,7 @@ def test_a_head_that_gives_nothing_is_worth_nothing():
         heads.without_head(model, 2, 0)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("where given attention weights go is asked inside")
 def test_equal_weights_have_the_largest_entropy():
     model = stirred()
     still = eqx.tree_at(lambda m: [b.mixing.inputs.weight for b in m.blocks], model, replace_fn=jnp.zeros_like)
@@ -71,7 +71,7 @@ def permuted_by_hand(layer, x, order):
     return mixed.swapaxes(0, 1).reshape(t, width) @ layer.out.weight[order] + layer.out.bias
 
 
-@pytest.mark.slow("that the permuted arm begins with other weights stays inside")
+@pytest.mark.slow("that the permuted arm has a model stays inside")
 def test_a_permutation_before_the_cut_is_absorbed_by_the_projections():
     """The exact half of a report's conjecture that a head sees neighbouring features only."""
     model, key = stirred(dataclasses.replace(CONFIG, layers=1)), jax.random.key(3)
@@ -84,7 +84,7 @@ def test_a_permutation_before_the_cut_is_absorbed_by_the_projections():
     assert not np.allclose(permuted_by_hand(layer, x, np.arange(12)), permuted_by_hand(layer, x, order))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the rates of dropped heads that are refused stay inside")
 def test_dropped_heads_are_whole_and_what_is_left_is_scaled():
     """Runs a layer twice on 200 rows, operation by operation."""
     config = dataclasses.replace(CONFIG, mixer=DroppedHeads(0.5), layers=1)

@@ -41,7 +41,7 @@ BRIEF = [
 ]
 
 
-@pytest.mark.slow("what arms begin with, and verdicts on given losses, stay inside")
+@pytest.mark.slow("verdicts on given losses and figures of decodings stay inside")
 def test_a_run_writes_findings_numbers_captions_and_figures(capsys, tmp_path):
     """Trains two arms with each of two seeds, and paints all figures."""
     main(["captions", "run", "--out", str(tmp_path), "--arms", "scratch", "permuted", *BRIEF])
@@ -167,7 +167,7 @@ def test_sharper_decodings_are_judged_against_random_ones():
     assert verdict(turned, "sharper-is-better-formed") == verdict(turned, "sharper-covers-less") == Verdict.REFUTED
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that every arm has a model of its preset's width stays inside")
 def test_every_arm_begins_otherwise_than_scratch_or_reads_otherwise(tmp_path):
     """One that trained the very same model would be found to change nothing."""
     sizes = Sizes(train=20, validation=5, test=5)

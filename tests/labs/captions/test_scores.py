@@ -10,7 +10,7 @@ from attnlab_theory.language.text.bleu import References, forward_backward
 SENTENCES = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=8), min_size=1, max_size=6)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("forward and backward BLEU, against two other libraries, stays inside")
 @given(SENTENCES, SENTENCES)
 def test_bleu_is_forward_and_backward(generated, real):
     found, both = scores(generated, real, References(real)), forward_backward(generated, real)

@@ -36,7 +36,7 @@ def write_gpt2(path, *, layers=2, vocabulary=SIZE):
     return path
 
 
-@pytest.mark.slow("what cannot be cut, and a head that is not tied, stay inside")
+@pytest.mark.slow("what cannot be cut, and heads that must be tied, stay inside")
 def test_a_cut_gpt2_is_its_first_layers_with_a_head_of_its_own(tmp_path):
     """Writes a model with all of GPT-2's tokens, and reads it twice."""
     path = write_gpt2(tmp_path / "gpt2.safetensors")
@@ -69,7 +69,7 @@ def test_what_cannot_be_cut_is_refused(tmp_path):
         cut_gpt2(small, layers=1, block=5, dropout=0.0)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("models that cannot be cut, which are refused, stay inside")
 def test_tokens_beside_the_file_must_be_gpt2s(tmp_path):
     """Writes a model with all of GPT-2's tokens, and reads it twice."""
     path = write_gpt2(tmp_path / "gpt2.safetensors")

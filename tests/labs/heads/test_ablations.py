@@ -234,7 +234,7 @@ def test_mcnemars_test_stands_beside_every_head():
     assert first.setting["only_without"] == 0
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("too few sentences for approximations, which are refused, stay inside")
 def test_too_few_sentences_are_refused_before_any_is_read():
     reading, _ = before_reviews(classifier(heads=8))
     few, said = dataclasses.replace(reading, tokens=reading.tokens[:18]), []

@@ -95,7 +95,7 @@ def test_heads_that_look_around_survive_a_window_and_no_random_features():
     assert said(found, "Linformer, pooled", 9) == [Verdict.REFUTED] * 2
 
 
-@pytest.mark.slow("a prediction of four times the features, which is refuted, stays inside")
+@pytest.mark.slow("features for a tenth, interpolated or unknown, stay inside")
 def test_theory_knows_the_features_but_for_those_of_rare_large_products():
     """Rare projections make the variance of positive features: what is drawn errs less than the delta method."""
     estimates, found = judged(strength=0.7)
@@ -111,7 +111,7 @@ def test_theory_knows_the_features_but_for_those_of_rare_large_products():
         assert np.all(np.abs(np.log(ratios)) < np.log(1.5)) == right
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("features for a tenth, interpolated or unknown, stay inside")
 def test_a_prediction_of_four_times_the_features_is_refuted():
     found = measured(strength=0.7)
     wrong = approximating.estimated(dataclasses.replace(found, predicted=4 * found.predicted))
@@ -119,7 +119,7 @@ def test_a_prediction_of_four_times_the_features_is_refuted():
     assert verdicts == [Verdict.REFUTED] * 6
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that a gauge changes no exact weight and no mask stays inside")
 def test_the_gauge_undoes_what_no_weight_depends_on():
     """Keys moved by one vector, and lengths that are shared out unequally."""
     plain, moved = (list(Given(strength=0.5, **how).traces(range(20))) for how in ({}, {"offset": 5.0}))
@@ -232,7 +232,7 @@ def test_the_least_rank_is_that_of_the_outputs_and_no_sketch_does_with_less():
     assert np.all(found.drawn > found.least)
 
 
-@pytest.mark.slow("an encoder whose heads are all replaced stays inside")
+@pytest.mark.slow("one head of many features, which loses nothing, stays inside")
 def test_a_classifier_with_all_heads_replaced_is_compared_on_the_same_sentences():
     """Compiles the classifier anew for each approximation, and reads 120 reviews by each."""
     reading, labels = before_reviews(classifier(), 120)

@@ -53,7 +53,7 @@ def mlps(model):
     return [part for block in model.blocks for part in (block.back.weight, block.back.bias)]
 
 
-@pytest.mark.slow("states without MLPs, against a model whose MLPs are zero, stay inside")
+@pytest.mark.slow("one layer of an encoder, put together by hand, stays inside")
 def test_with_all_kept_the_states_are_the_models_own(of_encoder):
     """Runs the encoder three times, and takes it apart twice."""
     ids = jnp.asarray(of_encoder.tokens[2].ids, jnp.int32)[None]
@@ -67,13 +67,13 @@ def test_with_all_kept_the_states_are_the_models_own(of_encoder):
     assert states(of_encoder, Kept.ALL).dtype == np.float64
 
 
-@pytest.mark.slow("both kinds of models without skip connections stay inside")
+@pytest.mark.slow("one kind of model without skip connections stays inside")
 def test_both_kinds_of_models_can_be_taken_apart(of_encoder, of_gpt):
     assert isinstance(of_encoder, Layered)
     assert isinstance(of_gpt, Layered)
 
 
-@pytest.mark.slow("a GPT's states without MLPs stay inside")
+@pytest.mark.slow("one layer of an encoder, put together by hand, stays inside")
 def test_with_all_kept_a_gpts_last_state_gives_its_logits(of_gpt):
     """Runs the model three times, and takes it apart."""
     last = jnp.asarray(states(of_gpt, Kept.ALL)[-1], jnp.float32)
@@ -81,7 +81,7 @@ def test_with_all_kept_a_gpts_last_state_gives_its_logits(of_gpt):
     assert gap(of_gpt.model._logits(last[None])[0], of_gpt.model(ids)) <= rounding(lambda m: m(ids), of_gpt.model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one layer of an encoder, put together by hand, stays inside")
 @pytest.mark.parametrize("which", ["of_encoder", "of_gpt"])
 def test_an_mlp_that_is_left_out_is_one_that_adds_nothing(which, request):
     reading = request.getfixturevalue(which)
@@ -157,7 +157,7 @@ FALLING = (0.5, 0.5**3, 0.5**9, 0.5**27)
 """The exponent triples with every layer."""
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("states that do the contrary, which refute the law, stay inside")
 def test_states_that_collapse_without_skip_connections_get_the_verdicts_of_the_law():
     apart = {Kept.ALL: STAYING, Kept.NO_MLPS: STAYING, Kept.NO_SKIPS: FALLING, Kept.ATTENTION: FALLING}
     assert set(verdicts(apart).values()) == {Verdict.SUPPORTED}

@@ -32,7 +32,7 @@ def checkpoint(tmp_path_factory):
     return path
 
 
-@pytest.mark.slow("the collapse alone, and heads counted without a verdict, stay inside")
+@pytest.mark.slow("heads that are counted without a verdict stay inside")
 def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
     """Measures every head on 400 sentences, and paints four figures."""
     out = tmp_path / "heads"
@@ -80,7 +80,7 @@ def test_a_figure_of_an_earlier_run_does_not_stay_beside_the_next_one(tmp_path):
         assert [(tmp_path / f"other.{kind}").exists() for kind in ("svg", "png")] == [other is not None] * 2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("figures that an earlier run left behind stay inside")
 def test_parts_are_asked_for_apart(checkpoint, tmp_path, capsys):
     """Takes every layer apart on 30 sentences, and paints a figure."""
     out = tmp_path / "heads"
@@ -99,7 +99,7 @@ def answering(tmp_path_factory):
     return path
 
 
-@pytest.mark.slow("a GPT without labels, whose heads are approximated, stays inside")
+@pytest.mark.slow("labels that are read, and McNemar's test of every head, stay inside")
 def test_a_classifier_is_asked_what_it_can_do_without(answering, tmp_path, capsys, monkeypatch):
     """The grammar's reviews have labels; so the accuracy is measured of both parts. Few programs are compiled."""
     tried = (RandomFeatures(budget=256, kind=FeatureMap.POSITIVE), Window(budget=9))
@@ -133,7 +133,7 @@ def test_a_classifier_is_asked_what_it_can_do_without(answering, tmp_path, capsy
     assert json.loads((out / "ablations.run.json").read_text())["margins"] == {"spared": 0.01}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a text whose labels are not read stays inside")
 @pytest.mark.usefixtures("unpainted")
 def test_a_gpts_heads_are_approximated_without_labels(checkpoint, tmp_path, capsys, monkeypatch):
     """No accuracy is told of a model that gives no labels."""
@@ -164,7 +164,7 @@ def test_labels_are_read_only_if_said(tmp_path):
     assert (labelled.sentences[0], labelled.labels.tolist()) == ("star and no more .", [1, 0])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that drawn reviews follow from the seed stays inside")
 def test_without_a_text_the_review_lab_lends_what_it_tests_with():
     from attnlab_theory.language.corpora.reviews import Sizes, drawn
 

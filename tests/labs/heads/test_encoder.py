@@ -29,7 +29,7 @@ def read(tmp_path_factory):
     return encoder.reading(model, text, SENTENCES)
 
 
-@pytest.mark.slow("weights of one encoder, against its queries and keys, stay inside")
+@pytest.mark.slow("where given weights go, and MiniLM's hidden states, stay inside")
 def test_softmax_of_the_scores_is_what_the_model_weighs_by(read):
     """Runs the model three times on each of two sentences, operation by operation."""
     for number, trace in zip((2, 0), read.traces((2, 0)), strict=True):
@@ -43,7 +43,7 @@ def test_softmax_of_the_scores_is_what_the_model_weighs_by(read):
         assert gap(found, weights_and_values(read.model)) <= rounding(weights_and_values, read.model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that reviews stand between marks and are cut before the last stays inside")
 def test_sentences_stand_between_marks_and_are_cut_before_the_last(read):
     first, _, long = read.tokens
     assert [read.name_of(int(token)) for token in first.ids] == ["[CLS]", "a", "cat", "run", "##s", "[SEP]"]

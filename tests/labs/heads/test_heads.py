@@ -72,7 +72,7 @@ def test_what_is_no_trace_is_refused():
         Tokens(ids=np.zeros(0, int), special=np.zeros(0, bool))
 
 
-@pytest.mark.slow("weights of one encoder, against its queries and keys, stay inside")
+@pytest.mark.slow("where given weights go, and weights replaced in a GPT, stay inside")
 @pytest.mark.parametrize("positions", [None, Rotary()], ids=["learned", "rotary"])
 def test_the_weights_of_a_gpts_traces_are_its_own(positions):
     """Compiles the maps of attention for sentences of three lengths."""
@@ -137,7 +137,7 @@ def test_lengths_of_few_sentences_are_left_out_and_spoil_no_interval():
         assert np.isnan(values[:, 2:]).all()
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("where the weights of a given trace go is asked inside")
 @given(st.integers(0, 1000), st.floats(0.1, 30.0), st.booleans())
 def test_no_row_is_sharper_than_its_spread_allows(seed, strength, causal):
     x = strength * np.random.default_rng(seed).normal(size=(2, 1, 3, 5, 2))
@@ -219,7 +219,7 @@ def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
     assert all(f.expect is None for f in judged)
 
 
-@pytest.mark.slow("the homework's keys, whose variances rise with mean scores, stay inside")
+@pytest.mark.slow("the homework's keys, where theory beats the mean weight, stay inside")
 def test_isotropic_keys_have_no_noisy_length():
     """Goes the lab's whole way, from hundreds of traces to verdicts on four heads."""
     found = lab(KeyLaw.ISOTROPIC)
@@ -238,7 +238,7 @@ def test_slopes_and_excesses_get_no_verdict(stretched):
     assert claims >= {"the-noisy-length-matters", "noise-adds-to-the-prediction"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("theory on these keys, which beats the mean weight, stays inside")
 def test_mean_scores_without_noise_stand_beside_theory(stretched):
     theory, without = (stretched.of(f"weights explained {by}") for by in ("by theory", "without noise"))
     gains = [a.value - b.value for a, b in zip(theory, without, strict=True)]
@@ -264,7 +264,7 @@ def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
     assert len(families.verdicts(quantities.measure(found)).findings.of("the-noisy-length-matters")) == 2
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("how the measured distance from normal moves is asked inside")
 def test_keys_on_two_points_are_far_from_normal():
     """Goes the lab's whole way, from 600 traces to verdicts on two heads."""
     kinds = jax.random.randint(jax.random.key(5), (600, 6), 0, 4)

@@ -38,7 +38,7 @@ def ids(folder, *sentences, told=None):
     return [tokens.ids.tolist() for tokens in reading.tokens]
 
 
-@pytest.mark.slow("the mark and the added tokens of such a folder stay inside")
+@pytest.mark.slow("tokens of a folder that a checkpoint keeps stay inside")
 def test_a_folder_of_gpt2s_is_read_with_the_tokens_that_lie_in_it(folder):
     told = []
     assert ids(folder, "alala su", told=told) == [[9, 5, 6, 8]]
@@ -51,7 +51,7 @@ def test_a_folder_of_gpt2s_is_read_with_the_tokens_that_lie_in_it(folder):
     refused(folder, "tokenizer.json: tokenizers cannot read this table")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("sentences that hold the mark, which are named, stay inside")
 def test_the_mark_before_a_text_is_that_of_the_folder(folder):
     (folder / "special_tokens_map.json").write_text('{"bos_token": {"content": "u"}}')
     assert ids(folder, "al") == [[3, 5]]
@@ -65,7 +65,7 @@ def test_the_mark_before_a_text_is_that_of_the_folder(folder):
     refused(folder, "the table lacks the mark <s>, which stands before a text")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("tokens of a folder that a checkpoint keeps stay inside")
 def test_tokens_that_were_added_later_have_the_numbers_that_the_file_says(folder):
     (folder / "added_tokens.json").write_text('{"<pad>": 10}')
     assert len(OwnTokens.of_folder(folder)) == 11
@@ -74,7 +74,7 @@ def test_tokens_that_were_added_later_have_the_numbers_that_the_file_says(folder
     refused(folder, "<pad> has the number 12, but .*vocab.json ends at 9")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("tables of RoBERTa's tokens that are refused stay inside")
 def test_tables_of_another_size_are_refused(folder, monkeypatch):
     (folder / "added_tokens.json").write_text('{"<pad>": 10, "<cls>": 11}')
     refused(folder, "knows 11 tokens, and the table beside it has 12: they are of different models")
@@ -102,7 +102,7 @@ def test_sentences_that_hold_the_mark_are_named_by_their_number(folder):
         ids(folder, "a", f"a{MARK}")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("reviews that are cut, counted and told stay inside")
 def test_cut_sentences_are_counted_and_told(folder):
     told = []
     reading = opened(folder, ["a", "aaaaaa", "aaaaaaa", "aaaaaaaa"], tell=told.append)

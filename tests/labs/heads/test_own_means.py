@@ -130,33 +130,33 @@ def beyond_chance(kind):
     return int(np.sum((p <= ERROR_RATE) & above)), int(np.sum((p <= ERROR_RATE) & ~above))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what all types share along their means stays inside")
 @pytest.mark.parametrize("kind", [Kind.SPECTRUM, Kind.COMMON, Kind.UNRELATED], ids=str)
 def test_where_chance_dealt_the_means_no_excess_goes_beyond_it(kind):
     assert sum(beyond_chance(kind)) <= LIMIT
 
 
-@pytest.mark.slow("how many of these heads lie beyond chance, as on the page, stays inside")
+@pytest.mark.slow("what the page counts beyond chance in trained models stays inside")
 def test_the_homeworks_law_has_an_excess_of_a_tenth_of_its_stretch_already():
     above, _ = beyond_chance(Kind.LENGTH)
     assert above >= LAYERS - LIMIT
 
 
-@pytest.mark.slow("how many of these heads lie beyond chance, as on the page, stays inside")
+@pytest.mark.slow("what the page counts beyond chance in trained models stays inside")
 @pytest.mark.parametrize(("kind", "side"), [(Kind.NORMED, 1), (Kind.FALLING, 0)], ids=["below", "above"])
 def test_a_layer_norm_alone_makes_an_excess_of_either_sign(kind, side):
     """So the null that chance dealt the means is false of layer-normalised vectors, and nothing is judged by it."""
     assert beyond_chance(kind)[side] >= LAYERS / 2
 
 
-@pytest.mark.slow("how many of these heads lie beyond chance, as on the page, stays inside")
+@pytest.mark.slow("what the page counts beyond chance in trained models stays inside")
 def test_related_types_go_beyond_chance_to_both_sides():
     """Types of a family are no independent cases."""
     above, below = beyond_chance(Kind.RELATED)
     assert above + below > LIMIT
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("what the page counts beyond chance in trained models stays inside")
 def test_the_page_has_these_very_heads():
     """In the order of the kinds: how many of them lie above chance, and how many below."""
     page = (Path(__file__).parents[3] / "docs" / "mathematics" / "heads.md").read_text("utf-8")
@@ -166,7 +166,7 @@ def test_the_page_has_these_very_heads():
     assert all(name.startswith(kind) for (name, *_), kind in zip(rows, Kind, strict=True))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("bands of means, against groups drawn anew, stay inside")
 def test_intervals_of_the_excess_cover_none_where_all_types_vary_alike():
     assert missing(families(measured(Kind.SPECTRUM)[0].excess), 0.0) <= LIMIT
 

@@ -80,7 +80,7 @@ def test_long_labels_are_cut_in_the_figure(folder):
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("figures of given scores, and what cannot be drawn, stay inside")
 def test_what_score_prints_is_drawn_in_the_format_of_its_name(folder, capsys):
     labels = ["--labels", "[/red] US$ 5", "US$ 10"]
     assert main(["knowledge", "score", "dev.tsv", "one.predictions", "three.predictions", *labels, "--json"]) == 0

@@ -117,7 +117,7 @@ def test_the_page_and_the_sheet_quote_what_the_sound_of_a_name_does():
     assert "| last syllable | 0.014, 0.03 and 0.04 in three, at least 0.12 in the others |" in PAGE
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that the page quotes every model and every comparison stays inside")
 def test_the_page_says_what_is_open_and_how_many_seeds_would_decide():
     again = measure.again(FOLDER).verdicts
     decide = {(each.claim, each.setting["variant"]): each.decide for each in again.undecided}

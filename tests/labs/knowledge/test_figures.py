@@ -126,7 +126,7 @@ def test_an_attention_map_of_something_else_is_refused(characters, name, said):
         figures.attention_map(np.eye(len(QUESTION)), characters, name=name, head="any")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the weight on the name in an attention map stays inside")
 def test_an_attention_map_finds_a_short_name_and_shows_it_as_written():
     question = f"Where was W born?{MASK}Pisa"
     weights = np.tile(np.eye(len(question))[10], (len(question), 1))

@@ -45,7 +45,7 @@ def words_of(sentence):
     return f" {sentence.translate(str.maketrans(',.', '  '))} "
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("wordings that name the person and the place once stay inside")
 @settings(max_examples=25)
 @given(plans)
 def test_the_corpus_says_of_everybody_what_the_plan_asks_for(asked):
@@ -67,7 +67,7 @@ def test_the_corpus_says_of_everybody_what_the_plan_asks_for(asked):
             assert {s.index(person.name) < s.index(person.place) for s in about} == {plan.order == "name"}
 
 
-@pytest.mark.slow("what the corpus says of everybody, as planned, stays inside")
+@pytest.mark.slow("combinations of the knobs, with equally many persons each, stay inside")
 @settings(max_examples=25)
 @given(plans)
 def test_groups_are_balanced_and_written_in_the_vocabulary_of_every_seed(asked):

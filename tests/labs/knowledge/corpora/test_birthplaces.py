@@ -20,7 +20,7 @@ LETTERS = "abcdeWhr ?"
 words = st.text(st.sampled_from(LETTERS), min_size=1, max_size=15).filter(str.strip)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("answers and questions as targets of a store stay inside")
 @settings(max_examples=50)
 @given(st.lists(st.tuples(words, words), min_size=1, max_size=5), st.integers(32, 40))
 def test_the_place_between_marks_is_the_only_target(lines, block_size):

@@ -30,7 +30,7 @@ def test_the_corpus_has_418352_characters_256_unique(wiki):
     assert characters.decode(characters.encode(wiki)) == wiki
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the corpus's size, and an epoch that holds every document, stay inside")
 def test_pretraining_has_2938_documents_or_2937_without_the_last_newline(wiki):
     with_newline, without = CharCorruptionDataset(wiki), CharCorruptionDataset(wiki.removesuffix("\n"))
     assert (len(with_newline), len(without)) == (2938, 2937)
