@@ -103,7 +103,7 @@ def done(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow("what the same run reports, and two labs judged again, stay inside")
+@pytest.mark.slow("two labs of five, judged again, stay inside")
 def test_a_run_leaves_models_numbers_findings_and_its_record(done, capsys):
     """Trains six models: two arms with three seeds."""
     found, about = files_of(done)
@@ -115,7 +115,7 @@ def test_a_run_leaves_models_numbers_findings_and_its_record(done, capsys):
     assert about["verdicts"]["family"] == 2
 
 
-@pytest.mark.slow("a finished run that is resumed with as many seeds stays inside")
+@pytest.mark.slow("seeds that were trained apart and are joined stay inside")
 def test_a_run_that_is_extended_by_seeds_is_one_from_the_beginning(done, tmp_path, capsys):
     assert run(tmp_path, seeds=2) == 0
     found, about = files_of(tmp_path)
@@ -167,7 +167,7 @@ def test_a_run_that_is_judged_again_says_so_and_a_moved_number_falls(done, tmp_p
     assert (fallen["verdict"], kept["verdict"]) == ("REFUTED", "SUPPORTED")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("of two labs, verdicts that share an error rate stay inside")
 def test_a_run_reports_its_verdicts_or_one_json_value(done, tmp_path, capsys):
     folder = tmp_path / "run"
     shutil.copytree(done, folder)

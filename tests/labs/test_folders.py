@@ -55,7 +55,7 @@ def test_a_run_says_whose_folder_it_is_until_its_record_does(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["captions.run.json", "models"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one begun folder, refused to another lab, stays inside")
 @pytest.mark.parametrize("lab", LABS)
 def test_every_lab_says_so_while_it_trains(monkeypatch, tmp_path, lab):
     """Makes the texts of a lab, up to its first training."""

@@ -77,7 +77,7 @@ def test_a_tenth_of_a_text_to_learn_first_is_for_validation(tmp_path):
         material.read_other(tmp_path / "short", TEXT)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("sentences too long for a block, cut or refused, stay inside")
 def test_the_homeworks_captions_fit_into_its_block():
     folder = shared_data("coco_captions_thu")
     found = material.read(*(folder / f"{name}.txt" for name in ("train", "dev", "test")), "bpe")

@@ -64,7 +64,7 @@ def moved(estimate, predicted, measured, error_rate):
     )
 
 
-@pytest.mark.slow("that what is supported refutes its negation stays inside")
+@pytest.mark.slow("that another prediction of a claim is a fault stays inside")
 def test_what_a_committed_run_supports_falls_when_its_number_moves(subtests):
     """Some seconds: every run is judged again for each of its claims."""
     for lab, folder in RUNS:
@@ -88,7 +88,7 @@ def test_what_a_committed_run_supports_falls_when_its_number_moves(subtests):
                 assert {again[claim, str(f.setting)] for f in stands} == {Verdict.REFUTED}, claim
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that support puts the measured near the prediction stays inside")
 def test_what_is_supported_refutes_its_negation(subtests):
     """Its rival is its negation: the measured interval lies inside the prediction, and nowhere else."""
     for lab, folder in RUNS:
@@ -102,7 +102,7 @@ def test_statements_that_rest_on_their_resolution_exist():
     assert BY_RESOLUTION.keys() <= {each.name for lab in LABS.values() for each in lab.statements}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that some committed run judges every statement stays inside")
 def test_a_lab_states_nothing_twice_of_one_number(subtests):
     for lab, folder in RUNS:
         with subtests.test(str(folder.relative_to(FIGURES))):
@@ -122,7 +122,7 @@ def test_some_committed_run_judges_every_statement(subtests):
             assert {stated.name for stated in LABS[lab].statements} - judged == NOT_COMMITTED.get(lab, set())
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("two labs of five, judged again, stay inside")
 def test_committed_findings_on_heads_are_those_of_judging_again(subtests):
     for path in OF_HEADS:
         with subtests.test(str(path.relative_to(FIGURES))):

@@ -51,7 +51,7 @@ def tables(folder):
     return {name: (folder / f"{name}.json").read_bytes() for name in TABLES}
 
 
-@pytest.mark.slow("the answers, estimates and maps that this run writes stay inside")
+@pytest.mark.slow("the map, held-out persons and folders of this run stay inside")
 def test_a_run_writes_models_tables_and_figures(done):
     written = {f"{name}.json" for name in TABLES | {"knowledge.run"}}
     written |= {f"{name}{suffix}" for name in FIGURES for suffix in (".svg", ".png")}
@@ -84,7 +84,7 @@ def test_one_seed_finds_nothing_and_says_what_it_takes(done):
     assert about["commit"] == "clean"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("held-out persons of this run, counted by their wordings, stay inside")
 def test_everybody_is_asked_by_every_model(done):
     answers = json.loads((done / "answers.json").read_text())
     counts = {group: sum(a["group"] == group for a in answers) for group in ("finetuned", "held-out", "never-seen")}
@@ -111,7 +111,7 @@ def test_the_map_is_of_the_head_with_most_weight_on_the_name(done):
     assert all(abs(sum(row) - 1) < 1e-2 and not any(row[i + 1 :]) for i, row in enumerate(rows))
 
 
-@pytest.mark.slow("a finished run, and a single training that goes on, stay inside")
+@pytest.mark.slow("a single training that goes on to the same bytes stays inside")
 @pytest.mark.usefixtures("undrawn")
 def test_a_run_stopped_in_any_stage_comes_to_the_same_bytes(done, tmp_path, capsys, monkeypatch):
     advance, stops = Progress.advance, iter((2, 149, 5))
@@ -138,7 +138,7 @@ def test_a_run_stopped_in_any_stage_comes_to_the_same_bytes(done, tmp_path, caps
     assert tables(tmp_path / "lab") == tables(done)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("another recipe in a finished run's folder, which is refused, stays inside")
 @pytest.mark.usefixtures("undrawn")
 def test_what_is_finished_is_not_trained_again(done, capsys, monkeypatch):
     monkeypatch.setattr(Progress, "advance", None)
@@ -153,7 +153,7 @@ def test_another_recipe_in_the_same_folder_is_refused(done, capsys):
     assert "belongs to another run, with other epochs (3, not 4)" in err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("another recipe of the run itself, which is refused, stays inside")
 def test_another_recipe_of_the_model_that_is_read_is_told_apart(done, tmp_path, capsys):
     shutil.copytree(done, tmp_path, dirs_exist_ok=True)
     (tmp_path / "models" / "seed-0" / "vanilla.pretrained").unlink()
@@ -195,7 +195,7 @@ def test_evaluating_one_model_leaves_a_whole_run_alone(done, tmp_path, capsys, m
     assert f"{done} holds what a whole run found: choose another folder with --out" in err
 
 
-@pytest.mark.slow("pretraining and answers by such files, one model each, stay inside")
+@pytest.mark.slow("questions that come from files, and who is asked, stay inside")
 @pytest.mark.usefixtures("undrawn")
 def test_files_of_ones_own_take_the_place_of_generated_persons(tmp_path, capsys, monkeypatch):
     write_people(tmp_path)

@@ -152,7 +152,7 @@ def test_models_that_pass_the_mark_need_not_reach_four_of_five():
     assert "10 % of" in passed.statement
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("findings and estimates that come back from JSON stay inside")
 def test_findings_and_estimates_survive_json(answers, measured):
     for finding in verdicts(measured).findings:
         assert record.from_json(json.loads(record.to_text(record.as_json(finding)))) == finding
@@ -176,7 +176,7 @@ def test_real_data_without_never_seen_persons_is_measured_as_far_as_it_goes():
     assert not quantities & {"confident places", "p of same part", "p of nearest name"}
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a mean over seeds, with the t-interval of the seeds, stays inside")
 def test_a_question_that_all_seeds_were_asked_counts_once():
     different = models({"none": 0.0, "vanilla": 0.9}, seeds=3)
     same = Answers(dataclasses.replace(a, name=a.name.replace(f" {a.seed} ", " ")) for a in different)

@@ -98,7 +98,7 @@ def test_right_answers_are_counted(answered):
     assert 0 < found.interval().low < found.accuracy < found.interval().high < 1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("questions without places, refused where places are needed, stay inside")
 def test_without_places_there_are_predictions_but_no_accuracy(answered):
     assert len(answered.predictions) == len(NAMES)
     with pytest.raises(ValueError, match=r"^dev\.tsv has no places.*lines of question, tab and place are needed$"):

@@ -125,7 +125,7 @@ def test_a_closed_run_goes_on_to_the_same_bytes_with_every_loss(small, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["closed", "whole"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("checkpoints that are not overwritten unasked stay inside")
 def test_a_finished_run_is_not_trained_again(small, tmp_path):
     finish(small, tmp_path / "whole", resume=False)
     assert runs.standing(small, tmp_path / "whole", resume=True) is None
@@ -227,7 +227,7 @@ def test_other_data_is_named(capsys, monkeypatch, stopped, tmp_path):
     assert "with other corpus: ask for the same, or delete it" in err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one run of early stopping that goes on to the same bytes stays inside")
 def test_the_same_run_goes_on(capsys, monkeypatch, stopped, tmp_path):
     write_people(tmp_path)
     (tmp_path / "stopped.partial").write_bytes((stopped / "stopped.partial").read_bytes())

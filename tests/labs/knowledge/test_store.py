@@ -40,7 +40,7 @@ def test_everybody_is_trained_on_and_who_was_held_back_is_asked(capsys, folder, 
     assert " of 2 right" in out
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("who is held back, as told in JSON, stays inside")
 def test_the_file_says_which_rule_made_the_answers(capsys, folder):
     _, out, _ = run(capsys, *STORE, "--json")
     origin = json.loads(out)["origin"]
@@ -51,7 +51,7 @@ def test_the_file_says_which_rule_made_the_answers(capsys, folder):
     assert origin["recipe"]["shuffled"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a knowledge run, finetuned from what it pretrained, stays inside")
 def test_it_goes_on_from_a_pretrained_model_with_its_dropout(capsys, folder):
     pretrained = ["--writing_params_path", "pre.params", *SMALL, *BRIEF, "--schedule", "cosine"]
     assert run(capsys, "pretrain", "rope", "wiki.txt", *pretrained)[0] == 0
@@ -74,7 +74,7 @@ def test_the_loss_is_taken_on_answers_unless_on_questions_too(folder):
         assert np.array_equal(targets, np.where(behind, y, PAD_ID))
 
 
-@pytest.mark.slow("the dropout that a pretrained model brings stays inside")
+@pytest.mark.slow("nothing inside asks this of stores; dropout of one training stays inside")
 def test_dropout_is_off_unless_it_is_asked_for(capsys, folder):
     _, out, _ = run(capsys, *[word for word in STORE if word not in ("--dropout", "0.1")], "--json")
     same = run(capsys, *STORE[:-2], *BRIEF[-2:], "--resume")
@@ -115,7 +115,7 @@ def test_what_is_held_back_is_not_learned_under_another_answer():
         twice.split(1, seed=-1)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the rates of given schedules stay inside")
 def test_a_schedule_that_is_asked_for_is_taken(capsys, folder):
     plain, other = (
         json.loads(run(capsys, *STORE, *schedule, "--writing_params_path", name, "--json")[1])

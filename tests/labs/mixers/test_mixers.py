@@ -35,7 +35,7 @@ def stirred(mixer):
     return jax.tree.map(lambda x: x + 0.5 * jax.random.normal(jax.random.key(x.size), x.shape), model)
 
 
-@pytest.mark.slow("two GPTs that never look ahead, and one that leaks, stay inside")
+@pytest.mark.slow("two GPTs that never look ahead stay inside")
 @pytest.mark.parametrize("arm", CAUSAL)
 def test_causal_losses_are_honest_and_nothing_leaks(arm):
     """Runs the model on every beginning of every sentence, and replaces each token in turn."""
@@ -56,7 +56,7 @@ def test_a_causal_model_is_judged_by_every_sentence(gap, verdict):
     assert (finding.claim, finding.verdict) == ("causal-losses-are-honest", verdict)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that checkpoints of leaking models are kept apart stays inside")
 @pytest.mark.parametrize("arm", LEAKING)
 def test_zero_masks_let_the_future_through(arm):
     """Runs the model on every beginning of every sentence, and replaces each token in turn."""
@@ -67,7 +67,7 @@ def test_zero_masks_let_the_future_through(arm):
     assert leak_map(model, SENTENCES, length=5)[np.triu_indices(5, 1)].max() > 1e-3
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a mixer whose one projection is queries, keys and values stays inside")
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_zeros_stand_where_they_are_said_to(when):
     layer = stirred(ZeroMask(when)).blocks[0].mixing
@@ -100,7 +100,7 @@ def test_leaking_models_are_kept_apart_from_others(tmp_path):
         load_model(tmp_path / "model")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("verdicts on what no single head can do stay inside")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_shared_queries_never_give_all_three_more_than_half(seed):
     """Trains heads from dozens of starts for thousands of steps, with shared queries and without."""
@@ -208,7 +208,7 @@ def test_the_honesty_of_one_mixer_alone_has_a_figure(arm):
     assert len(figure.legends[0].get_texts()) == len(begun)
 
 
-@pytest.mark.slow("verdicts on given losses, and one mixer that leaks, stay inside")
+@pytest.mark.slow("verdicts on given losses, and figures of honesty, stay inside")
 def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(capsys, tmp_path, monkeypatch):
     """Trains two arms, paints all figures, and scores sentences twice."""
     monkeypatch.setattr(measure, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.9 + 0.01 * seed)))

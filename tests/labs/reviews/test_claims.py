@@ -100,7 +100,7 @@ def test_a_model_that_beats_bayes_is_found_out(accuracy, floor):
     assert {f.claim: f.verdict for f in refuted.findings}["order-is-read"] == Verdict.REFUTED
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("optimism where trials are equally good stays inside")
 def test_luck_is_judged_for_the_longest_search_alone():
     rng = np.random.default_rng(0)
     estimates = curves(0.9 + 0.01 * rng.normal(size=40), np.full(40, 0.9), 0.05)

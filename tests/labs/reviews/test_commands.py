@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow("the same model's answers to two reviews it has read stay inside")
+@pytest.mark.slow("the words that decide this model's answers stay inside")
 def test_a_trained_model_is_right_about_what_it_has_read(capsys, folder):
     """Trains the model of this file."""
     code, out, _ = run(capsys, "evaluate", folder / "model", "--test", folder / "test", "--json")
@@ -57,7 +57,7 @@ def test_a_trained_model_is_right_about_what_it_has_read(capsys, folder):
     assert told["accuracy"] > 0.8
 
 
-@pytest.mark.slow("the labels of a test that has its own stay inside")
+@pytest.mark.slow("a test that keeps its labels secret stays inside")
 def test_a_test_without_labels_is_labelled_and_not_scored(capsys, folder, tmp_path):
     (tmp_path / "glue.tsv").write_text("index\tsentence\n0\tso bad\n1\tgood\n")
     (tmp_path / "hidden").write_text("-1 so bad\n-1 good\n")
@@ -77,7 +77,7 @@ def test_a_test_without_labels_is_labelled_and_not_scored(capsys, folder, tmp_pa
     assert "hidden has no labels to compare with: name one model, and its answers are written" in err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one line of two that is cut and counted stays inside")
 def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):
     (tmp_path / "lines").write_text("so bad\ngood\nso bad\n")
     code, out, _ = run(capsys, "predict", folder / "model", tmp_path / "lines")
@@ -141,7 +141,7 @@ def test_the_word_that_decides_has_the_largest_scores(capsys, folder, tmp_path):
     assert (code, out.count("without random ones")) == (0, 2)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one run of early stopping that goes on to the same bytes stays inside")
 def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(capsys, folder, tmp_path):
     options = [*data(folder), "--batch-size", 12, "--epochs", 2, "--lr", 0.02, *SMALL, "--json"]
     code, out, _ = run(capsys, "train", "--writing-params-path", tmp_path / "again", *options)
@@ -196,7 +196,7 @@ def test_lines_that_do_not_fit_are_counted(capsys, folder, tmp_path, command):
     assert (code, err) == (0, "1 of 2 lines did not fit and were cut\n")
 
 
-@pytest.mark.slow("runs that diverge, and the best rate of a search, stay inside")
+@pytest.mark.slow("rates that all diverge, and how a winner is chosen, stay inside")
 def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path):
     """Trains a model of every arm and rate, and paints all figures."""
     main(["reviews", "run", "--out", str(tmp_path), "--optimizers", "adamw", "--orders", "shuffled", *TINY])
@@ -231,7 +231,7 @@ def test_processes_change_nothing_but_the_time(capsys, tmp_path):
     assert sum(name.parts[0] == "models" for name in one) >= 4
 
 
-@pytest.mark.slow("runs that diverge, and the best rate of a search, stay inside")
+@pytest.mark.slow("rates that all diverge, and how a winner is chosen, stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
     """Trains a model by each of two optimizers, and measures both."""

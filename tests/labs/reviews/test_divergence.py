@@ -55,7 +55,7 @@ def searched(folder, trials):
     return outcomes(ours)
 
 
-@pytest.mark.slow("a sweep of rates of which one diverges stays inside")
+@pytest.mark.slow("a sweep whose rates all diverge stays inside")
 def test_a_search_goes_on_after_a_trial_that_diverges(tmp_path, capsys):
     """Trains a model for each of two trials."""
     lost, found = searched(tmp_path, TRIALS)
@@ -88,7 +88,7 @@ def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys
     assert "steps in" in capsys.readouterr().err
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that a winner did not diverge, of given trials, stays inside")
 def test_the_best_rate_is_one_that_did_not_diverge(tmp_path):
     """Trains a model at every rate."""
     ours = lab(tmp_path)

@@ -25,7 +25,7 @@ def over_every_subset(validation, test, n):
     return np.mean(bests), np.mean(gaps) - np.mean(validation - test)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("closed forms where trials are equally good stay inside")
 @given(ACCURACIES, ACCURACIES, st.integers(1, 6))
 def test_the_closed_forms_are_the_means_over_every_subset(validation, test, n):
     best, lucky = over_every_subset(validation, test, n)
@@ -45,7 +45,7 @@ def test_where_trials_are_equally_good_all_that_is_won_is_optimism(validation):
     assert optimism(validation, np.full(6, 0.7), 3) == pytest.approx(won, abs=ROUNDING)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("closed forms where trials are equally good stay inside")
 @given(ACCURACIES)
 def test_the_estimate_is_the_statistic_itself_and_its_curve_ends_at_half_of_the_trials(validation):
     found = curves(validation, np.full(6, 0.7), 0.05).of("best of n")
@@ -55,7 +55,7 @@ def test_the_estimate_is_the_statistic_itself_and_its_curve_ends_at_half_of_the_
         assert each.interval.low <= each.value + 1e-9
 
 
-@pytest.mark.slow("the closed form of the best of n, over every subset, stays inside")
+@pytest.mark.slow("the closed form where trials are equally good stays inside")
 def test_the_intervals_cover_the_best_of_n_as_often_as_they_say():
     """A sign test: were the coverage 95 %, so few hits would be rarer than one in a million."""
     rng, runs, n = np.random.default_rng(0), 400, 5
@@ -67,7 +67,7 @@ def test_the_intervals_cover_the_best_of_n_as_often_as_they_say():
     assert stats.binom.cdf(hits, runs, 0.95) > 1e-6
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("intervals that are cut to what is possible stay inside")
 @given(ACCURACIES)
 def test_no_accuracy_is_expected_beyond_all_right_or_all_wrong(validation):
     for each in curves(np.where(validation == 0.5, 0.0, 1.0), validation, 0.05).of("best of n"):
@@ -75,7 +75,7 @@ def test_no_accuracy_is_expected_beyond_all_right_or_all_wrong(validation):
         assert each.value - 1e-9 <= each.interval.high <= 1
 
 
-@pytest.mark.slow("the closed form of optimism, over every subset, stays inside")
+@pytest.mark.slow("sets of other difficulty, which are no optimism, stay inside")
 def test_the_optimism_of_noise_is_found_and_none_is_found_without():
     """Finds the intervals of 300 searches twice."""
     rng, runs, n, noise = np.random.default_rng(1), 300, 6, 0.01

@@ -13,7 +13,7 @@ TEXT = Words(("bad", "film", "good"))
 REVIEWS = Reviews(("good film", "bad", "bad bad bad bad film"), (1, 0, 0), "three")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("shapes of other reviews, and the sizes of the real files, stay inside")
 def test_the_first_batch_of_the_real_reviews_is_as_the_homework_shows_it():
     folder = shared_data("sst2_binary")
     train, dev = (folder / f"stsa.binary.{name}" for name in ("train", "dev"))
@@ -41,7 +41,7 @@ def test_it_shows_shapes_and_what_is_cut(capsys, tmp_path):
     assert "truncation: 6 of 24 reviews are longer than max_length 5 and are cut" in out
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("reviews without room for a token, which are refused, stay inside")
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
