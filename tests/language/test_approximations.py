@@ -104,7 +104,7 @@ def test_bigbird_spends_its_budget_on_keys_that_are_there():
     assert not mask[:, 8:].any()
 
 
-@pytest.mark.slow("an encoder with as many sketched keys as keys stays inside")
+@pytest.mark.slow("sketched attention whose projection is the identity stays inside")
 def test_linformer_pools_neighbours(head):
     """Compiles the head for each of three budgets."""
     q, k, v = head
@@ -119,7 +119,7 @@ def test_linformer_pools_neighbours(head):
         )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("large scores beside a hidden key stay inside")
 @pytest.mark.parametrize("approximation", [each for each in ALL if not isinstance(each, BigBird)], ids=repr)
 def test_what_stands_in_the_padding_changes_nothing(head, approximation):
     """Compiles the head for two lengths."""
@@ -150,7 +150,7 @@ def test_a_gauge_changes_no_exact_weight_and_no_mask(head):
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one head of many features, which loses nothing, stays inside")
 def test_an_encoder_whose_heads_see_all_keys_is_the_encoder():
     """Compiles the encoder for each of three approximations."""
     config = EncoderConfig(vocabulary=9, block=16, layers=2, heads=2, width=8)

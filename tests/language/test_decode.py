@@ -95,7 +95,7 @@ def test_cuts_that_cut_nothing_leave_the_model_alone(logits):
     np.testing.assert_allclose(law_of(logits, top_k=TOKENS), law_of(logits), rtol=32 * EPS)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one cut at a time, of many tokens, against sorting, stays inside")
 def test_cuts_follow_one_another_and_look_at_what_is_left():
     logits = np.log([0.5, 0.25, 0.15, 0.1])
     # Of the first two, renormalised to 2/3 and 1/3, the first alone has a mass of 0.6; of all four it has not.
@@ -103,7 +103,7 @@ def test_cuts_follow_one_another_and_look_at_what_is_left():
     assert list(np.flatnonzero(law_of(logits, top_p=0.6))) == [0, 1]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that a chance draws the token at which the law passes it stays inside")
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.7}, {"top_p": 0.9}, {"temperature": 0.7, "top_k": 3}])
 def test_drawn_tokens_have_the_frequencies_of_the_law(options):
     """Draws 20,000 tokens."""
@@ -150,7 +150,7 @@ def test_a_chance_draws_the_token_at_which_the_summed_law_passes_it(options, pea
         assert np.all(sums[np.arange(5), found] >= chance - 1e-5)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("of many tokens, what the same chance draws stays inside")
 @pytest.mark.parametrize("tokens", [128, 300])
 def test_the_largest_chance_draws_the_last_token_that_is_not_cut(tokens):
     """In several of these rows the sum of all probabilities, term by term, is rounded to less than by blocks."""
@@ -205,7 +205,7 @@ def test_cuts_in_double_precision_are_those_in_single(options):
         assert np.array_equal(np.isfinite(np.asarray(double)), single)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that logits which are no numbers are refused stays inside")
 def test_nan_draws_no_token():
     """Compiles a program for every kind of cut."""
     logits = jnp.asarray(MANY, jnp.float32).at[1, 5].set(jnp.nan)
@@ -222,7 +222,7 @@ def test_other_numbers_need_no_other_program():
     assert run._cache_size() == 1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that generated rows do not influence each other stays inside")
 def test_every_row_has_a_law_of_its_own_and_nan_stays_in_its_row():
     logits = jnp.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0], [0.0, math.nan, 1.0]], jnp.float32)
     found = np.asarray(log_law(logits, Sampling(top_k=2, top_p=0.9, min_p=0.1)))

@@ -37,7 +37,7 @@ def laid(tokens, mask):
     return jnp.asarray(tokens, jnp.int32), jnp.asarray(mask)
 
 
-@pytest.mark.slow("padding of the same tokens at other places stays inside")
+@pytest.mark.slow("a classifier's rows that only fill up stay inside")
 @given(LAYOUTS, ROWS, LENGTHS, ANYTHING, ANYTHING)
 def test_what_stands_in_the_padding_changes_no_bit(layout, rows, mask, tokens, types):
     """Compiles both layouts, and asks them about many rows."""
@@ -48,7 +48,7 @@ def test_what_stands_in_the_padding_changes_no_bit(layout, rows, mask, tokens, t
     assert np.array_equal(plain[mask], found[mask])
 
 
-@pytest.mark.slow("a wider row with padding between its tokens stays inside")
+@pytest.mark.slow("a classifier's rows that only fill up stay inside")
 @given(LAYOUTS, ROWS, LENGTHS)
 def test_more_padding_behind_the_tokens_changes_nothing(layout, rows, mask):
     """Compiles both layouts for two widths."""
@@ -58,7 +58,7 @@ def test_more_padding_behind_the_tokens_changes_nothing(layout, rows, mask):
     assert gap(short[mask], long[:, :T][mask]) <= rounding(lambda m: hidden(m, *laid(rows, mask))[mask], model)
 
 
-@pytest.mark.slow("a GPT's rows, in a batch and one by one, stay inside")
+@pytest.mark.slow("generated rows that do not influence each other stay inside")
 @given(LAYOUTS, ROWS, LENGTHS)
 def test_a_row_does_not_see_its_neighbours(layout, rows, mask):
     model = MODELS[layout]
@@ -68,7 +68,7 @@ def test_a_row_does_not_see_its_neighbours(layout, rows, mask):
     assert gap(both[0][mask[0]], twice[1][mask[0]]) <= atol
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("texts that RoBERTa's vocabulary reads and gives back stay inside")
 @given(ROWS, st.sampled_from([[0, 1, 2, 3, 4], [1, 2, 4, 6, 7], [3, 4, 5, 6, 7]]))
 def test_roberta_does_not_mind_where_the_padding_stands(rows, places):
     model, everywhere = MODELS[Layout.ROBERTA], np.ones((2, T), bool)
@@ -78,7 +78,7 @@ def test_roberta_does_not_mind_where_the_padding_stands(rows, places):
     assert gap(short, long[:, np.array(places)]) <= rounding(lambda m: hidden(m, *laid(rows, everywhere)), model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("MiniLM's hidden states, against those of transformers, stay inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_every_token_sees_all_others_and_knows_where_it_stands(layout):
     model, everywhere = MODELS[layout], np.ones((2, T), bool)
@@ -91,7 +91,7 @@ def test_every_token_sees_all_others_and_knows_where_it_stands(layout):
     assert all(gap(x[0, at], x[1, at]) > 1e-3 for at in range(T))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the mean over padding alone, which is zero, stays inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_rows_of_nothing_but_padding_are_finite_and_so_is_their_gradient(layout):
     """Compiles the gradient of an encoder."""
@@ -105,7 +105,7 @@ def test_rows_of_nothing_but_padding_are_finite_and_so_is_their_gradient(layout)
         assert bool(jnp.all(jnp.isfinite(part)))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a tape of a GPT, which changes nothing in the pass, stays inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_a_tape_keeps_what_was_computed(layout):
     model, mask = MODELS[layout], np.array([[True] * T, [True] * 2 + [False] * 3])
@@ -127,7 +127,7 @@ def test_a_tape_keeps_what_was_computed(layout):
         assert gap(weights, expected) <= (6 * peak + 2 * T + 8) * np.finfo(np.float32).eps
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("gradients of feature maps, against slopes, stay inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_gradients_are_slopes(layout):
     """Along a random direction in all parameters, in float64, against central differences."""
@@ -154,7 +154,7 @@ def test_gradients_are_slopes(layout):
         assert abs(slope - fine) <= atol < 1e-3 * abs(slope)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("dropout of a classifier's head, which follows its key, stays inside")
 @pytest.mark.parametrize("rate", ["dropout", "attention_dropout"])
 def test_every_rate_drops_something_and_only_with_a_key(rate):
     """Compiles the encoder with dropout and without."""
@@ -169,7 +169,7 @@ def test_every_rate_drops_something_and_only_with_a_key(rate):
     assert gap(still, hidden(model, tokens, mask)) <= rounding(lambda m: hidden(m, tokens, mask), model)
 
 
-@pytest.mark.slow("the law of a recurrent network's first weights stays inside")
+@pytest.mark.slow("that a recurrent network starts at the uniform loss stays inside")
 def test_first_weights_are_berts():
     """Draws every array of weights by a program of its own."""
     model = Encoder(EncoderConfig(vocabulary=500, layers=1, width=64, heads=4), key=jax.random.key(0))

@@ -48,7 +48,7 @@ def assert_is_homework(found, model, steps, prompts=PROMPTS, lengths=LENGTHS):
     assert np.max(np.abs(found.log_probability - [values for _, values in rows])) <= atol
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the homework's loop for one mixer, without a cache, stays inside")
 @pytest.mark.parametrize(
     ("mixer", "positions"), [*PAIRS, (DenseSynthesizer(), Alibi()), (FEATURES, Rotary())], ids=name_of
 )
@@ -101,7 +101,7 @@ def test_stopping_changes_nothing_before_the_end(run, times):
     np.testing.assert_array_equal(stopped.log_probability, np.where(ended, 0, free.log_probability))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that stopping changes no token before the end stays inside")
 @pytest.mark.parametrize("run", [greedy, greedy_uncached])
 def test_generation_ends_with_its_last_row(run, monkeypatch):
     calls = itertools.count()

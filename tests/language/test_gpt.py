@@ -52,7 +52,7 @@ def test_homework_preset_has_the_published_number_of_parameters(positions, count
     assert parameter_count(model) == count
 
 
-@pytest.mark.slow("nothing inside asks this; first weights of the dense synthesizer stay inside")
+@pytest.mark.slow("nothing inside asks this; a recurrent network's first loss stays inside")
 def test_first_weights_are_the_same_bits_in_one_program_or_many():
     """Draws all weights twice: by one program, and by one for each array."""
     cfg = GPTConfig(vocabulary=7, block=3, layers=1, heads=1, width=4)
@@ -88,7 +88,7 @@ def test_variants_differ_from_vanilla_by_their_own_parameters():
     assert count(FEATURES, rate=0.0) == vanilla
 
 
-@pytest.mark.slow("first weights of the dense synthesizer stay inside")
+@pytest.mark.slow("that a recurrent network starts at the uniform loss stays inside")
 def test_first_weights_are_the_homeworks(fresh):
     for path, x in jax.tree.leaves_with_path(fresh):
         *_, owner, name = jax.tree_util.keystr(path).split(".")
@@ -104,7 +104,7 @@ def test_first_weights_are_the_homeworks(fresh):
     assert not np.array_equal(fresh.head.weight, fresh.tokens.T)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the number of its parameters and its logits stay inside")
 def test_the_dense_synthesizer_starts_with_small_weights_of_either_sign():
     b = (
         DenseSynthesizer()
@@ -116,7 +116,7 @@ def test_the_dense_synthesizer_starts_with_small_weights_of_either_sign():
     assert abs(np.mean(b)) < 2e-4  # 512 numbers of deviation 6e-4: seven deviations of their mean
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same of classifiers, and of other models, stays inside")
 def test_only_biases_and_random_projections_are_not_decayed(fresh):
     def spared(model):
         flags = jax.tree.leaves_with_path(model.decayed())
@@ -150,7 +150,7 @@ def test_packed_documents_are_as_if_alone(mixer, positions):
     assert gap(together[:6], jnp.concatenate(alone)) <= rounding(lambda m: logits(m, PACKED, SEGMENTS), model)
 
 
-@pytest.mark.slow("gradients of an encoder's rows of nothing but padding stay inside")
+@pytest.mark.slow("a classifier's rows that only fill up stay inside")
 @pytest.mark.parametrize(
     ("mixer", "positions"),
     [(Softmax(), Rotary()), (Additive(hidden=3), Alibi()), (DenseSynthesizer(), Learned())],
@@ -188,7 +188,7 @@ def test_positions_restart_with_each_document():
     assert restarted(jnp.array([[7, 7], [1, 2]])).tolist() == [[0, 1], [0, 0]]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("generated rows that do not influence each other stay inside")
 def test_rows_of_a_batch_are_the_rows_one_by_one():
     model = stirred(config(Softmax(), Rotary()))
     batch, segments = jnp.stack([TOKENS, PACKED]), jnp.stack([jnp.ones_like(SEGMENTS), SEGMENTS])
@@ -197,7 +197,7 @@ def test_rows_of_a_batch_are_the_rows_one_by_one():
     assert gap(rows(model), mapped(model)) <= rounding(rows, model)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("dropout of a classifier's head, which follows its key, stays inside")
 def test_dropout_is_a_function_of_its_key():
     model = stirred(config(Softmax(), Learned()))
     one, again, other = (logits(model, TOKENS, key=jax.random.key(seed)) for seed in (0, 0, 1))
@@ -214,7 +214,7 @@ def test_every_rate_drops_something(rate):
     assert gap(*(logits(model, TOKENS, key=jax.random.key(seed)) for seed in (0, 1))) > 1e-2
 
 
-@pytest.mark.slow("that every rate drops something and follows its key stays inside")
+@pytest.mark.slow("that one rate drops something stays inside")
 def test_every_dropout_draws_for_itself():
     """Runs two wide layers, operation by operation."""
     halved = {"embedding_dropout": 0.5, "residual_dropout": 0.5, "attention_dropout": 0.0}
@@ -235,7 +235,7 @@ def test_dropped_share_is_the_rate():
     assert abs(dropped - rate * n) < 6 * np.sqrt(n * rate * (1 - rate))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the one gradient of a batch, however it is cut, stays inside")
 @pytest.mark.parametrize("shape", [(8, 8), (3, 5), (5, 3)], ids=["square", "wide", "tall"])
 def test_gradient_of_a_product_is_jaxs_own(shape):
     sizes = (7, shape[0]), shape, (7, shape[1])
@@ -254,7 +254,7 @@ def test_gelu_is_x_times_the_distribution_function_of_x():
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that GELU is x times the normal distribution function stays inside")
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3)], ids=["wide", "tall"])
 def test_a_layer_of_gelu_keeps_its_input_alone_and_has_jaxs_own_gradient(shape):
     """Differentiates a layer in two ways, operation by operation."""

@@ -79,7 +79,7 @@ def assert_same_training(ours: dict, alone: dict) -> None:
     assert np.median(moved) <= 1e-4 * rates
 
 
-@pytest.mark.slow("four devices, which train what one trains, stay inside")
+@pytest.mark.slow("nothing inside asks this of eight devices; a mesh of one stays inside")
 def test_eight_devices_train_what_one_trains():
     """Starts a process with eight devices, which trains on one of them and on all."""
     alone, together = on_devices()
@@ -87,7 +87,7 @@ def test_eight_devices_train_what_one_trains():
     assert_same_training(together, alone)
 
 
-@pytest.mark.slow("nothing inside asks this of two hosts; four devices stay inside")
+@pytest.mark.slow("nothing inside asks this of two hosts; a mesh of one device stays inside")
 def test_two_hosts_train_what_one_trains_and_agree_to_the_bit():
     """Starts two processes that train together, beside the one with eight devices."""
     one, other = on_hosts()
@@ -96,7 +96,7 @@ def test_two_hosts_train_what_one_trains_and_agree_to_the_bit():
     assert_same_training(one, on_devices()[0])
 
 
-@pytest.mark.slow("nothing inside asks this of generation; training on four devices stays inside")
+@pytest.mark.slow("nothing inside asks this of several devices; a mesh of one stays inside")
 def test_rows_shared_out_over_devices_get_the_same_tokens():
     """Starts a process with eight devices, which generates on one of them and on all."""
     runs = told(child("parallel_rows", devices=8))

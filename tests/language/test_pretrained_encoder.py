@@ -35,7 +35,7 @@ def states_and_weights(model, rows):
     return [model.embedded(*rows), *found.layers("out")], found.layers("weights")
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("MiniLM's hidden states, against those of transformers, stay inside")
 @pytest.mark.parametrize("name", NAMES)
 def test_hidden_states_of_every_layer_and_weights_are_those_of_transformers(name):
     (model, _), rows, expected = reference(name)
@@ -53,7 +53,7 @@ def test_hidden_states_of_every_layer_and_weights_are_those_of_transformers(name
     assert gap(last[mask], expected[f"hidden {len(found[1])}"][mask]) <= atol
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("nothing inside asks this of gradients; MiniLM's hidden states stay inside")
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_those_of_transformers(name):
     (model, _), rows, expected = reference(name)

@@ -64,7 +64,7 @@ def test_the_network_is_the_homeworks_equations(cell, first, second):
     np.testing.assert_allclose(lost[0], [-found[0, place, token] for place, token in enumerate(Y[0])], rtol=1e-5)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the equations of one network, worked out by hand, stay inside")
 @pytest.mark.parametrize(("first", "second"), BOTH)
 @pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
 def test_gradients_are_those_of_differences(cell, first, second):
@@ -114,7 +114,7 @@ def test_a_place_of_no_weight_adds_nothing_even_where_its_loss_is_no_number(cell
     )
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that a tuning run starts at the uniform loss stays inside")
 def test_first_weights_keep_what_arrives_at_one_whatever_the_width():
     """Each matrix of a W-RNN has the deviation of one over the root of the inputs of its layer."""
     hidden, vocabulary = 150, 60
@@ -139,7 +139,7 @@ def test_a_configuration_comes_back_and_bad_ones_are_refused():
         network("rnn").token_losses(Batch(X, Y, segments=X))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("one size that is found again from its parameters stays inside")
 @pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
 def test_sizes_are_chosen_by_the_number_of_parameters(cell):
     hidden = hidden_for(30_000, 100, cell)

@@ -40,7 +40,7 @@ def test_what_a_layer_gives_the_next_one_reads():
     assert jnp.array_equal(kept().end[0], kept().kept["layers.1.out"])
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("places of every layer, and values that are replaced, stay inside")
 @pytest.mark.parametrize("layer", [0, 1])
 def test_kept_values_are_joined_as_a_layer_is(layer):
     """Compiles a walk that keeps every place, and runs the model for the rounding."""

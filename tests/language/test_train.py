@@ -72,14 +72,14 @@ def test_a_batch_has_one_gradient_however_it_is_cut(name):
     np.testing.assert_allclose(losses, plain_losses(), rtol=ORDERS_OF_SUMMATION)
 
 
-@pytest.mark.slow("another kind of model, whose loss falls in this loop, stays inside")
+@pytest.mark.slow("a recurrent network that starts at the uniform loss and learns stays inside")
 def test_loss_falls():
     many = dataclasses.replace(PLAIN, schedule=Cosine(peak=3e-2, steps=80), epochs=40)
     losses = [metrics.loss for _, metrics in run(many, data=lambda number: epochs(0))]
     assert losses[-1] < 0.6 * losses[0]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("a recurrent network's losses, token by token, stay inside")
 def test_loss_is_minus_the_log_probability_of_targets_that_are_not_pad():
     batch = documents(3)
     logits = np.asarray(compiled(lambda model, x: model.rows(x))(DRY_MODEL, jnp.asarray(batch.x)), np.float64)
@@ -180,7 +180,7 @@ def test_dropout_follows_from_seed_and_step():
     assert all(a != b for a, b in zip(first, other, strict=True))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the loss of a step, a mean over its targets, stays inside")
 def test_metrics_count_what_was_read():
     for (state, metrics), (number, place) in zip(run(PLAIN), itertools.product(range(2), range(2)), strict=True):
         batch = list(epochs(number))[place]

