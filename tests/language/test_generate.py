@@ -218,7 +218,7 @@ def test_other_keys_and_other_rows_draw_other_tokens_and_a_cold_law_the_likelies
     assert np.max(np.abs(cold.log_probability - likeliest.log_probability)) <= drawn_atol()
 
 
-@pytest.mark.slow("frequencies of tokens from laws that are written down stay inside")
+@pytest.mark.slow("that a chance draws the token at which the law passes it stays inside")
 def test_first_tokens_have_the_frequencies_of_the_models_law():
     """Runs the model on 4,000 rows."""
     rows = 4000

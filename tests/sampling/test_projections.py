@@ -69,7 +69,7 @@ def test_rows_are_orthogonal_within_a_block_only(norms):
     assert cosines[:, ~same].mean() > 0.1
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("rows that are orthogonal within a block only stay inside")
 def test_few_rows_are_a_part_of_one_block():
     w = np.asarray(orthogonal_projection(key_for(0, "few"), 3, 8, norms="sqrt"), np.float64)
     assert np.abs(w @ w.T - 8 * np.eye(3)).max() <= 8 * orthonormal_atol(3, 8)
@@ -96,7 +96,7 @@ def test_quasi_random_digits_are_mixed_and_not_only_shifted():
     assert proportion().interval(agree, ERROR_RATE).contains(Interval.point(0.5))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("that keys depend on seed and names alone stays inside")
 def test_quasi_random_rows_depend_on_the_key_and_on_nothing_else():
     one, same, other = (np.asarray(quasi_monte_carlo_projection(key_for(seed, "k"), 64, 3)) for seed in (0, 0, 1))
     assert one.tobytes() == same.tobytes()

@@ -26,7 +26,7 @@ def missed(found, truth):
     return bool(np.any((found.low > truth) | (found.high < truth)))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("bands of means, against groups drawn anew, stay inside")
 def test_families_are_covered_together():
     rng = np.random.default_rng(0)
     assert sum(missed(bands(ratios(rng), ERROR_RATE, draws=500), 2.0) for _ in range(RUNS)) <= LIMIT
@@ -51,7 +51,7 @@ def test_means_have_the_bands_of_studentized_groups_drawn_anew(groups):
     np.testing.assert_allclose(found.values - found.low, radius, rtol=1e-9)
 
 
-@pytest.mark.slow("families of numbers that are covered together stay inside")
+@pytest.mark.slow("bands of means, against groups drawn anew, stay inside")
 def test_intervals_of_single_numbers_do_not_cover_the_family():
     """The test above can fail: families of independent numbers need wider intervals than one number."""
     rng = np.random.default_rng(0)
@@ -63,7 +63,7 @@ def test_intervals_of_single_numbers_do_not_cover_the_family():
     assert wrong > RUNS // 8
 
 
-@pytest.mark.slow("families of ratios, covered by plain bands, stay inside")
+@pytest.mark.slow("ratios that are not positive, of which nothing is known, stay inside")
 def test_ratios_of_few_squares_are_covered_by_their_logarithms_only():
     """Finds two kinds of bands for each of `RUNS` samples."""
     rng = np.random.default_rng(1)

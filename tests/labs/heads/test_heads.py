@@ -238,7 +238,7 @@ def test_slopes_and_excesses_get_no_verdict(stretched):
     assert claims >= {"the-noisy-length-matters", "noise-adds-to-the-prediction"}
 
 
-@pytest.mark.slow("theory on these keys, which beats the mean weight, stays inside")
+@pytest.mark.slow("theory on these keys, better than the mean weight, stays inside")
 def test_mean_scores_without_noise_stand_beside_theory(stretched):
     theory, without = (stretched.of(f"weights explained {by}") for by in ("by theory", "without noise"))
     gains = [a.value - b.value for a, b in zip(theory, without, strict=True)]

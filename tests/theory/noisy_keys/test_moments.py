@@ -60,7 +60,7 @@ def brute_force(means, deviations):
     return np.sum(product * alpha, axis=-1), np.sum(product * alpha * alpha[:, None], axis=-1)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("moments that agree with a grid over the noise stay inside")
 @given(means=SCORES, variances=VARIANCES)
 def test_moments_sum_to_one(means, variances):
     moments = theory.weight_moments(means, variances)
@@ -70,7 +70,7 @@ def test_moments_sum_to_one(means, variances):
     assert np.all(np.abs(moments.second.sum(axis=1) - moments.first) <= N * moment_atol(N))
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("moments that agree with a grid over the noise stay inside")
 @given(means=SCORES, variances=VARIANCES, shift=st.floats(-50, 50, width=32, allow_subnormal=False))
 def test_a_common_shift_of_the_scores_changes_nothing(means, variances, shift):
     here, there = theory.weight_moments(means, variances), theory.weight_moments(means + shift, variances)
@@ -80,7 +80,7 @@ def test_a_common_shift_of_the_scores_changes_nothing(means, variances, shift):
     assert np.all(np.abs(here.first - there.first) <= atol)
 
 
-@pytest.mark.slow("other tests of this file stay inside")
+@pytest.mark.slow("moments that agree with a grid over the noise stay inside")
 @given(means=SCORES, variances=VARIANCES, order=st.permutations(range(N)))
 def test_permuting_keys_permutes_moments(means, variances, order):
     here = theory.weight_moments(means, variances)
