@@ -68,7 +68,7 @@ def test_a_row_does_not_see_its_neighbours(layout, rows, mask):
     assert gap(both[0][mask[0]], twice[1][mask[0]]) <= atol
 
 
-@pytest.mark.slow("texts that RoBERTa's vocabulary reads and gives back stay inside")
+@pytest.mark.slow("nothing inside asks this; texts of RoBERTa's vocabulary stay inside")
 @given(ROWS, st.sampled_from([[0, 1, 2, 3, 4], [1, 2, 4, 6, 7], [3, 4, 5, 6, 7]]))
 def test_roberta_does_not_mind_where_the_padding_stands(rows, places):
     model, everywhere = MODELS[Layout.ROBERTA], np.ones((2, T), bool)

@@ -82,7 +82,7 @@ def test_a_missing_stretch_or_a_missing_square_would_be_seen():
         assert not has_covariance(noise, covariances(stretch=[wrong, 0, 0])[0], ERROR_RATE)
 
 
-@pytest.mark.slow("moments without noise, which are those of one softmax, stay inside")
+@pytest.mark.slow("nothing inside asks this of draws; theory without noise stays inside")
 def test_without_noise_keys_are_their_means_exactly():
     keys = noisy_keys(key_for(3), MEANS, variance=0.0, stretch=jnp.zeros(3))
     np.testing.assert_array_equal(keys, MEANS)

@@ -27,7 +27,7 @@ def all_values(chunks: int, chunk: int) -> np.ndarray:
     return np.concatenate([np.asarray(v, np.float64) for v in values], axis=1)
 
 
-@pytest.mark.slow("trials that never vary, whose variance is zero, stay inside")
+@pytest.mark.slow("nothing inside asks this of the mean; trials that never vary stay inside")
 @pytest.mark.parametrize(("trials", "chunk"), [(1, 1), (7, 7), (2100, 7), (100, 64)])
 def test_mean_and_variance_are_those_of_all_trials(trials, chunk):
     found = moments(KEY, two_statistics, trials=trials, chunk=chunk)
@@ -52,7 +52,7 @@ def test_sizes_may_be_whole_numbers_of_numpy_and_jax(whole):
     assert np.array_equal(found.mean, moments(KEY, two_statistics, trials=10, chunk=7).mean)
 
 
-@pytest.mark.slow("trials that never vary, whose variance is zero, stay inside")
+@pytest.mark.slow("nothing inside asks this; trials that never vary stay inside")
 @pytest.mark.parametrize("shift", [0, 10_000, -8_000_000])
 def test_variance_does_not_drown_in_a_mean_however_large(shift):
     """Whole numbers, so that no statistic is rounded: only sums are."""
@@ -66,7 +66,7 @@ def test_variance_does_not_drown_in_a_mean_however_large(shift):
     assert found.variance[0] == pytest.approx(values.var(ddof=1), rel=4 * host_sum_atol(8))
 
 
-@pytest.mark.slow("deviations of keys whose variance leaves float32 stay inside")
+@pytest.mark.slow("nothing inside asks this; keys whose variance leaves float32 stay inside")
 @pytest.mark.parametrize("power", [-95, -70, 64, 120])
 def test_moments_scale_with_the_statistic(power):
     """By a power of two: the same digits throughout, also where its squares leave float32."""
@@ -81,7 +81,7 @@ def test_moments_scale_with_the_statistic(power):
     assert there.variance[0] == here.variance[0] * 4.0**power > 0
 
 
-@pytest.mark.slow("that no variance of theory is negative stays inside")
+@pytest.mark.slow("nothing inside asks this; trials that never vary stay inside")
 def test_the_variance_is_not_negative_where_one_trial_stands_alone():
     """The sums of a long chunk are rounded by more than the share of one trial among them."""
 
@@ -107,7 +107,7 @@ def test_what_never_varies_has_no_variance():
     assert found.variance[0] == found.standard_error[0] == 0
 
 
-@pytest.mark.slow("draws of a block, independent of those before, stay inside")
+@pytest.mark.slow("nothing inside asks this; blocks that do not depend on history stay inside")
 def test_more_trials_begin_with_the_same_chunks():
     few = moments(KEY, two_statistics, trials=256 * 8, chunk=8)
     more = moments(KEY, two_statistics, trials=257 * 8, chunk=8)

@@ -95,7 +95,7 @@ def test_without_noise_scores_are_their_means_exactly():
     )
 
 
-@pytest.mark.slow("means and covariances of the scores, against their exact law, stay inside")
+@pytest.mark.slow("nothing inside rotates them; the exact law of the scores stays inside")
 def test_rotating_queries_and_keys_changes_nothing():
     turn = orthonormal(key_for(4), 3, 3)
     turned = score_law(QUERIES @ turn.T, MEANS @ turn.T, jnp.einsum("ed,sdr->ser", turn, FACTORS))

@@ -52,7 +52,7 @@ def test_a_head_that_gives_nothing_is_worth_nothing():
         heads.without_head(model, 2, 0)
 
 
-@pytest.mark.slow("where given attention weights go is asked inside")
+@pytest.mark.slow("nothing inside asks for entropies; where given weights go stays inside")
 def test_equal_weights_have_the_largest_entropy():
     model = stirred()
     still = eqx.tree_at(lambda m: [b.mixing.inputs.weight for b in m.blocks], model, replace_fn=jnp.zeros_like)
@@ -84,7 +84,7 @@ def test_a_permutation_before_the_cut_is_absorbed_by_the_projections():
     assert not np.allclose(permuted_by_hand(layer, x, np.arange(12)), permuted_by_hand(layer, x, order))
 
 
-@pytest.mark.slow("the rates of dropped heads that are refused stay inside")
+@pytest.mark.slow("nothing inside asks this; rates of dropped heads that are refused stay inside")
 def test_dropped_heads_are_whole_and_what_is_left_is_scaled():
     """Runs a layer twice on 200 rows, operation by operation."""
     config = dataclasses.replace(CONFIG, mixer=DroppedHeads(0.5), layers=1)

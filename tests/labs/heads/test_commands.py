@@ -80,7 +80,7 @@ def test_a_figure_of_an_earlier_run_does_not_stay_beside_the_next_one(tmp_path):
         assert [(tmp_path / f"other.{kind}").exists() for kind in ("svg", "png")] == [other is not None] * 2
 
 
-@pytest.mark.slow("figures that an earlier run left behind stay inside")
+@pytest.mark.slow("nothing inside asks for parts; figures of an earlier run stay inside")
 def test_parts_are_asked_for_apart(checkpoint, tmp_path, capsys):
     """Takes every layer apart on 30 sentences, and paints a figure."""
     out = tmp_path / "heads"

@@ -137,7 +137,7 @@ def test_lengths_of_few_sentences_are_left_out_and_spoil_no_interval():
         assert np.isnan(values[:, 2:]).all()
 
 
-@pytest.mark.slow("where the weights of a given trace go is asked inside")
+@pytest.mark.slow("nothing inside asks this; where a given trace's weights go stays inside")
 @given(st.integers(0, 1000), st.floats(0.1, 30.0), st.booleans())
 def test_no_row_is_sharper_than_its_spread_allows(seed, strength, causal):
     x = strength * np.random.default_rng(seed).normal(size=(2, 1, 3, 5, 2))

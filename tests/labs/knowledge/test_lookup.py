@@ -25,7 +25,7 @@ def small(variant):
     return GPT(config, key=jax.random.key(0))
 
 
-@pytest.mark.slow("weights beyond the block, which are refused, stay inside")
+@pytest.mark.slow("nothing inside asks this; weights beyond the block stay inside")
 @pytest.mark.parametrize("variant", SCORED)
 def test_an_answer_that_does_not_end_is_looked_at_as_far_as_the_block_reaches(variant):
     model, answers = small(variant), Answers([answered(name=NAME, predicted="Bonn" * 8)])

@@ -23,7 +23,7 @@ def levenshtein(one: str, other: str) -> int:
     return min(replaced, levenshtein(one[1:], other) + 1, levenshtein(one, other[1:]) + 1)
 
 
-@pytest.mark.slow("places of the nearest names, which are noticed, stay inside")
+@pytest.mark.slow("nothing inside asks this alone; places of the nearest names stay inside")
 @given(st.lists(words, min_size=1, max_size=4), st.lists(words, min_size=1, max_size=4))
 def test_edit_distances_are_levenshteins(first, second):
     wanted = [[levenshtein(one, other) for other in second] for one in first]

@@ -56,7 +56,7 @@ def test_a_causal_model_is_judged_by_every_sentence(gap, verdict):
     assert (finding.claim, finding.verdict) == ("causal-losses-are-honest", verdict)
 
 
-@pytest.mark.slow("that checkpoints of leaking models are kept apart stays inside")
+@pytest.mark.slow("of GPTs, two that never look ahead, asked alike, stay inside")
 @pytest.mark.parametrize("arm", LEAKING)
 def test_zero_masks_let_the_future_through(arm):
     """Runs the model on every beginning of every sentence, and replaces each token in turn."""

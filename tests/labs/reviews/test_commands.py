@@ -77,7 +77,7 @@ def test_a_test_without_labels_is_labelled_and_not_scored(capsys, folder, tmp_pa
     assert "hidden has no labels to compare with: name one model, and its answers are written" in err
 
 
-@pytest.mark.slow("one line of two that is cut and counted stays inside")
+@pytest.mark.slow("nothing inside asks for the order; lines that are counted stay inside")
 def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):
     (tmp_path / "lines").write_text("so bad\ngood\nso bad\n")
     code, out, _ = run(capsys, "predict", folder / "model", tmp_path / "lines")

@@ -48,7 +48,7 @@ def test_a_decoded_text_ends_at_the_mark():
     assert text.decode_text([*a_cat, text.eos, *a_cat]) == "a cat"
 
 
-@pytest.mark.slow("the first and the last number, which are tokens, stay inside")
+@pytest.mark.slow("nothing inside asks this of captions; texts that come back stay inside")
 def test_captions_are_as_long_as_the_homework_has_them():
     """13.2 tokens on average, at most 33, 3,877 different ones."""
     lines = (shared_data("coco_captions_thu") / "train.txt").read_text("utf-8").splitlines()
