@@ -1,4 +1,4 @@
-"""Every command does its work, and with an option set to a bad value prints one line, ends with code 2, leaves no file.
+"""Every command does its work. An option with a bad value gets one line, exit code 2 and no file.
 
 The same calls in every run. `ATTNLAB_EXPLORE=1` makes all of them, and draws new ones.
 """
