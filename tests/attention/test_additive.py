@@ -35,7 +35,6 @@ def block(request, monkeypatch):
     monkeypatch.setattr(additive, "BLOCK", request.param)
 
 
-@pytest.mark.slow("weights that are their definition, under a mask, stay inside")
 @pytest.mark.usefixtures("block")
 @pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
 def test_additive_is_its_definition_gradients_included(mask):
@@ -60,7 +59,7 @@ def test_additive_weights_are_their_definition():
     assert np.abs(found - direct(q, k, v, *w, MASK)[0]).max() <= additive_atol(S, 3, WIDTH, FLOAT)
 
 
-@pytest.mark.slow("linear attention to one array of a narrower type stays inside")
+@pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("narrow", [("q", "w_q"), ("k", "w_k"), ("w_out",), ("v",)], ids="-".join)
 def test_arrays_of_a_narrower_type_give_what_they_give_by_definition(narrow):
     """Queries and keys are each projected in their own type, and hidden units are summed in the common one."""
@@ -80,7 +79,6 @@ def test_arrays_of_a_narrower_type_give_what_they_give_by_definition(narrow):
     assert np.abs(jax.nn.softmax(scores, axis=-1) - weights).max() <= atol
 
 
-@pytest.mark.slow("additive gradients that hear of nothing hidden stay inside")
 def test_additive_gradient_is_the_slope():
     """Along a random direction in all arguments at once, in float64."""
     with jax.enable_x64(True):

@@ -44,7 +44,6 @@ def test_bias_is_minus_slope_times_distance(kind):
     assert np.array_equal(found, [[-0.5, -0.25, 0.0, -0.25, -0.5], [-0.75, -0.5, -0.25, 0.0, -0.25]])
 
 
-@pytest.mark.slow("two of six members stay inside", but=2)
 @hypothesis.given(st.data())
 @pytest.mark.parametrize("kind", ["int8", "int16", "int32", "uint8", "uint16", "uint32"])
 def test_no_distance_between_whole_positions_wraps(kind, data):

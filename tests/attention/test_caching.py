@@ -28,7 +28,6 @@ def test_empty_caches_without_room_are_refused(sizes, message):
         empty_cache(*sizes)
 
 
-@pytest.mark.slow("cached attention that is plain attention stays inside")
 def test_slots_are_written_side_by_side_whatever_stands_before_them():
     """A cache of heads is the same cache: rows go to their slots, and further slots are empty."""
     k, v = (jnp.arange(1.0, n + 1).reshape(2, 3, -1) for n in (12, 6))
@@ -42,7 +41,6 @@ def test_slots_are_written_side_by_side_whatever_stands_before_them():
     assert np.array_equal(one.k, np.concatenate([k[1, :1], k[0, 1:]]))
 
 
-@pytest.mark.slow("the refusal of caches without room stays inside")
 def test_full_cache_is_refused_and_under_jit_gives_nan():
     cache = decode_step(empty_cache(1, 3, 3), ROW, ROW, ROW, scale=1.0)[1]
     with pytest.raises(ValueError, match="cache is full: it has room for 1"):
@@ -61,7 +59,6 @@ def test_rows_of_another_width_are_refused():
         cached_attention(ROW[None], ROW[None], jnp.ones((2, 3), FLOAT), scale=1.0)
 
 
-@pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize("narrow", range(3))
 def test_arrays_of_several_types_are_attended_to_as_by_attention(narrow):
     x = [jnp.linspace(-1, 1, 12, dtype=FLOAT).reshape(4, 3)] * 3

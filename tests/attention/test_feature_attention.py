@@ -43,7 +43,7 @@ MAPS = [
 ]
 
 
-@pytest.mark.slow("the gradient of that ratio, under a causal mask, stays inside")
+@pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("log_features", "features"), MAPS)
 def test_shifts_cancel_in_the_ratio(log_features, features, causal):
@@ -56,7 +56,7 @@ def test_shifts_cancel_in_the_ratio(log_features, features, causal):
         assert distance(ours, quadratic(phi_q, phi_k, v, causal)) <= atol
 
 
-@pytest.mark.slow("linear attention to one array of a narrower type stays inside")
+@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("narrow", "causal"), [(0, True), (1, False), (2, True)])
 def test_one_array_of_a_narrower_type_has_a_gradient_of_that_type(narrow, causal):
     """Compiles the operator and its gradient for the narrow type."""
@@ -79,7 +79,6 @@ def test_one_array_of_a_narrower_type_has_a_gradient_of_that_type(narrow, causal
     assert distance(ours, wide) <= atol
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("causal", [True, False])
 def test_norms_that_overflow_raw_features_do_no_harm(causal):
     """Float32 at log features of a hundred and more, against float64 by the definition."""
@@ -96,7 +95,6 @@ def test_norms_that_overflow_raw_features_do_no_harm(causal):
     assert distance(ours, theirs) <= linear_attention_atol(M, 10, np.abs(v).max(), peak_log=size)
 
 
-@pytest.mark.slow("many features of short vectors, in a language model, stay inside")
 def test_many_features_come_near_exact_attention():
     """With 4,096 projections and short vectors the estimate is softmax attention, to Monte Carlo accuracy."""
     q, k, v, w = (jnp.asarray(x, FLOAT) for x in points(6, 6, m=4096))
@@ -106,7 +104,6 @@ def test_many_features_come_near_exact_attention():
     assert distance(ours, attention(q, k, v, scale=SCALE)) <= 16 * np.sqrt(1.7 / 4096) * float(jnp.abs(v).max())
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("causal", [True, False])
 def test_gradient_of_feature_attention_is_that_of_the_definition(causal):
     """The shifts are held constant in the derivative: rightly, since they cancel."""
@@ -125,7 +122,6 @@ def test_gradient_of_feature_attention_is_that_of_the_definition(causal):
         assert max(distance(a, b) for a, b in zip(found, expected, strict=True)) <= atol
 
 
-@pytest.mark.slow("three of four members stay inside", but=3)
 @pytest.mark.parametrize("later", [0.0, -40.0, 1e3, "a projection"])
 def test_feature_attention_never_looks_ahead(later):
     """Later keys of every size; beside the feature of one that lies on a projection all earlier ones vanish."""
@@ -181,7 +177,6 @@ def test_bad_input_to_feature_attention_is_refused(changed, message):
         feature_attention(**({"q": q, "k": k, "v": v, "projection": w, "scale": SCALE} | changed))
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("causal", [True, False])
 def test_features_too_far_apart_are_not_sent_to_feature_attention(causal):
     q = jnp.full((2, D), 1e3, FLOAT)
@@ -198,7 +193,6 @@ def test_traced_bad_scale_gives_nan(wrong):
     assert np.isnan(jax.jit(lambda scale: feature_attention(q, k, v, w, scale=scale))(wrong)).all()
 
 
-@pytest.mark.slow("four of six members stay inside", but=4)
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("log_features", [log for log, _ in MAPS])

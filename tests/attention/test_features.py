@@ -64,7 +64,6 @@ def mean_product(features, x, y) -> float:
     return float(np.sum(products @ chances))
 
 
-@pytest.mark.slow("two of six members stay inside", but=2)
 @EVERY_MAP
 def test_features_are_unbiased(features):
     for x, y in [(X, Y), (X, X), (X, -X), (X, 0 * X)]:
@@ -74,7 +73,6 @@ def test_features_are_unbiased(features):
         assert abs(mean_product(features, x, y) - expected) <= rtol * expected
 
 
-@pytest.mark.slow("one of six members stays inside", but=1)
 @EVERY_MAP
 def test_a_projection_more_averages_and_does_not_add(features):
     """Repeating every projection changes nothing: features carry 1/sqrt(m) themselves."""
@@ -107,7 +105,6 @@ def test_log_features_survive_norms_that_raw_ones_do_not():
     assert np.isfinite(np.asarray(log_hyperbolic_features(x, w))).all()
 
 
-@pytest.mark.slow("five of six members stay inside", but=5)
 @EVERY_MAP
 def test_jit_and_vmap_are_the_loop(features):
     x = jnp.asarray(np.stack([X, Y]), FLOAT)
@@ -118,7 +115,6 @@ def test_jit_and_vmap_are_the_loop(features):
         assert np.abs(one - alone).max() <= 64 * float(np.finfo(FLOAT).eps) * np.abs(alone).max()
 
 
-@pytest.mark.slow("three of six members stay inside", but=3)
 @EVERY_MAP
 def test_gradients_are_slopes(features):
     with jax.enable_x64(True):

@@ -27,7 +27,6 @@ factors = st.floats(1.0, 64.0)
 bases = st.sampled_from([10000.0, 500000.0])
 
 
-@pytest.mark.slow("pairs that turn by the frequencies of a base stay inside")
 @given(arrays(3, 6), arrays(3, peak=100.0), arrays(3, peak=1.0), st.sampled_from(["interleaved", "half"]))
 def test_each_pair_turns_by_its_own_frequency(x, positions, frequencies, layout):
     order = [0, 2, 4, 1, 3, 5] if layout == "interleaved" else [0, 1, 2, 3, 4, 5]
@@ -41,7 +40,6 @@ def test_each_pair_turns_by_its_own_frequency(x, positions, frequencies, layout)
     assert np.abs(found - expected).max() <= rotation_atol(4.0, 100.0, dtype=FLOAT)
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("layout", ["interleaved", "half"])
 def test_a_part_of_the_width_turns_and_the_rest_stays(layout):
     x = jnp.linspace(-1, 1, 21, dtype=FLOAT).reshape(3, 7)
@@ -53,7 +51,6 @@ def test_a_part_of_the_width_turns_and_the_rest_stays(layout):
     assert found.shape == x.shape
 
 
-@pytest.mark.slow("a traced base that is no base stays inside")
 def test_frequencies_may_be_traced_and_have_gradients():
     x, at = jnp.ones((2, 4), FLOAT), jnp.array([1.0, 2.0], FLOAT)
     table = jnp.asarray(rotary_frequencies(4), FLOAT)

@@ -50,7 +50,6 @@ def test_every_head_is_attention_by_itself(q, k, v, mask, scale):
         assert np.abs(together[i] - attention(q[i], k[i], v[i], mask, scale=scale)).max() <= atol
 
 
-@pytest.mark.slow("one averaged head that is plain attention stays inside")
 @given(arrays(H, D, peak=PEAK), arrays(S, D, peak=PEAK), arrays(S, V, peak=PEAK), scales)
 def test_averaged_heads_are_the_mean_of_single_ones(q, k, v, scale):
     singles = [attention(q[i : i + 1], k, v, scale=scale)[0] for i in range(H)]
@@ -63,7 +62,6 @@ def test_one_averaged_head_is_plain_attention():
     assert np.array_equal(averaged_heads(Q[0, :1], K[0], VALUES[0], scale=0.5), alone)
 
 
-@pytest.mark.slow("plain heads beside blocked ones, under a causal mask, stay inside")
 def test_heads_share_a_causal_mask():
     x = jnp.concatenate([Q, Q], axis=1)
     out = multi_head_attention(x, x, x, causal_mask(2 * T), scale=0.5)

@@ -55,7 +55,7 @@ MASKED, UNMASKED = (
 SEEN = jnp.asarray(RNG.uniform(size=(4, 4)) < 0.5) | jnp.eye(4, dtype=bool)
 
 
-@pytest.mark.slow("three of eight members stay inside", but=3)
+@pytest.mark.slow("four of eight members stay inside", but=4)
 @pytest.mark.parametrize(("free", "causal"), MASKED, ids=lambda m: m.name)
 def test_causal_is_the_causal_mask_and_masks_combine(free, causal):
     assert (free.causal, causal.causal, free.masked, causal.masked) == (False, True, True, True)

@@ -38,7 +38,6 @@ def turned_by_hand(x: np.ndarray, at: list[int], base: float) -> np.ndarray:
     return turned
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("turn", [rotary, rotary_by_complex], ids=["rotary", "by complex"])
 @given(arrays(3, 6), st.lists(positions, min_size=3, max_size=3), st.sampled_from([10.0, 500.0, 10000.0]))
 def test_rotary_turns_each_pair_by_its_angle(turn, x, at, base):
@@ -85,7 +84,6 @@ def test_half_precision_counts_angles_in_single():
     assert np.max(np.abs(np.asarray(got, np.float64) - expected)) <= atol
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(("position", "base"), [(2049, 10000.0), (-301, 500_000.0)])
 def test_a_matrix_in_half_precision_is_that_of_rotary(position, base):
     """2049 is not a float16, and half a million is none either."""

@@ -53,7 +53,7 @@ LINKS = {
 }
 
 
-@pytest.mark.slow("one wide window with global blocks, and every pair seen, stay inside")
+@pytest.mark.slow("two of six members stay inside", but=2)
 @BOTH
 @pytest.mark.parametrize("links", LINKS)
 def test_bigbird_is_dense_attention_under_its_mask(links, causal):
@@ -63,7 +63,6 @@ def test_bigbird_is_dense_attention_under_its_mask(links, causal):
     assert_is_dense_under(mask, lambda *x: bigbird_attention(*x, links, scale=SCALE, causal=causal, **LAYOUT), N)
 
 
-@pytest.mark.slow("one of two members stays inside", but=1)
 @BOTH
 def test_a_wide_window_and_two_global_blocks_are_those_of_the_mask(causal):
     layout = {"block": 2, "window": 5, "global_blocks": 2}
@@ -74,7 +73,6 @@ def test_a_wide_window_and_two_global_blocks_are_those_of_the_mask(causal):
     )
 
 
-@pytest.mark.slow("the refusal of links that are no numbers of blocks stays inside")
 def test_links_may_be_of_any_integer_type():
     q, k, v, _ = inputs(N)
     mixed = [
@@ -135,7 +133,7 @@ def test_links_follow_from_the_key_and_reach_everywhere():
     assert set(many) - {-1} == set(range(1, 32))
 
 
-@pytest.mark.slow("one sliding window beside a language model's mask stays inside")
+@pytest.mark.slow("two of seven members stay inside", but=2)
 @pytest.mark.parametrize(
     ("n", "window", "causal"),
     [(11, 5, False), (11, 5, True), (11, 4, True), (11, 1, False), (11, 1, True), (1, 3, False), (11, 31, False)],
@@ -150,7 +148,6 @@ def test_sliding_window_is_dense_attention_under_a_band(n, window, causal, monke
     )
 
 
-@pytest.mark.slow("a layout that sees everything stays inside")
 @pytest.mark.parametrize("global_blocks", [0, 1])
 def test_a_single_position_sees_itself(global_blocks):
     alone = {"block": 1, "window": 1, "global_blocks": global_blocks}
@@ -170,7 +167,6 @@ def sliding_of(n: int):
     return lambda q, k, v: sliding_window_attention(q, k, v, scale=SCALE, window=65)
 
 
-@pytest.mark.slow("the memory of linear attention and of its gradient stays inside")
 @pytest.mark.parametrize("mix_of", [bigbird_of, sliding_of])
 def test_memory_of_the_gradient_is_linear_in_the_length(mix_of):
     """At four times the length four times the memory, and far less than the matrix takes."""
