@@ -291,6 +291,8 @@ def test_the_inner_circle_is_asked_first_and_a_spoilt_process_is_not_believed(
     reach = reach_of(tmp_path, {**tests, AT_IMPORT: ("passed", 0.0, [FUNCTION] * at_import)})
     placed = Placed(answers)
     monkeypatch.setattr(trials, "Process", lambda tree, files: placed)
+    (tmp_path / "tests/room").mkdir(parents=True)
+    (tmp_path / "tests/room/test_module.py").touch()
     bench = trials.Bench(tmp_path, reach, (1.0, 2.0))
     before = (tmp_path / change.file).read_text()
     fate = bench.fate(change, ["tests/room/test_module.py"])
@@ -298,6 +300,15 @@ def test_the_inner_circle_is_asked_first_and_a_spoilt_process_is_not_believed(
     assert placed.asked == asked
     assert placed.answers == []
     assert (tmp_path / change.file).read_text() == before
+
+
+def test_nothing_is_judged_where_no_test_can_be_collected(tmp_path, monkeypatch):
+    change = one_change(tmp_path)
+    reach = reach_of(tmp_path, {"tests/room/test_module.py::near": ("passed", 1.0, [FUNCTION])})
+    monkeypatch.setattr(Placed, "tests", {})
+    monkeypatch.setattr(trials, "Process", lambda tree, files: Placed(["crash"]))
+    with pytest.raises(records.Refused, match="nothing is judged"):
+        trials.Bench(tmp_path, reach, (1.0, 2.0)).fate(change, ["tests/room/test_gone.py"])
 
 
 def fate(line: int, inner: str, outer: str | None = None) -> dict:

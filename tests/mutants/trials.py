@@ -84,7 +84,10 @@ class Bench:
         if self.process is None or self.process.process.poll() is not None or not {*files} <= {*self.files}:
             self.close()
             self.files = files
-            self.process = Process(self.tree, files)
+            # A file that has gone since the tests were run once would keep pytest from collecting any.
+            self.process = Process(self.tree, [file for file in files if (self.tree / file).exists()])
+            if not self.process.tests:
+                raise records.Refused("no test could be collected without a change: nothing is judged")
         return self.process
 
     def close(self) -> None:
@@ -141,7 +144,8 @@ class Bench:
         before = path.read_text("utf-8")
         try:
             _write(path, after)
-            files = list(dict.fromkeys(test.partition("::")[0] for test in order))[:FILES_AT_IMPORT]
+            near = dict.fromkeys(test.partition("::")[0] for test in order)
+            files = [file for file in near if (self.tree / file).exists()][:FILES_AT_IMPORT]
             with contextlib.closing(Process(self.tree, files)) as process:
                 if not process.tests:
                     return {"state": "crash", "killer": "", "asked": 0, "cpu": 0.0, "reaching": len(order)}
