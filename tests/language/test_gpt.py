@@ -104,7 +104,6 @@ def test_first_weights_are_the_homeworks(fresh):
     assert not np.array_equal(fresh.head.weight, fresh.tokens.T)
 
 
-@pytest.mark.slow("the number of its parameters and its logits stay inside")
 def test_the_dense_synthesizer_starts_with_small_weights_of_either_sign():
     b = (
         DenseSynthesizer()
@@ -140,7 +139,6 @@ def test_no_logit_depends_on_a_later_token(mixer, positions):
     assert gap(before[5:], after[5:]) > 1e-3
 
 
-@pytest.mark.slow("two of nine members stay inside", but=2)
 @pytest.mark.parametrize(("mixer", "positions"), PAIRS, ids=name_of)
 def test_packed_documents_are_as_if_alone(mixer, positions):
     model = stirred(config(mixer, positions))
@@ -173,7 +171,6 @@ def test_padding_gives_finite_gradients_and_takes_part_in_none(mixer, positions)
     assert jax.tree.all(jax.tree.map(np.array_equal, one, other))
 
 
-@pytest.mark.slow("places of no weight in recurrent networks stay inside")
 def test_rows_of_no_weight_add_nothing_even_where_their_loss_is_no_number():
     """Runs the model twice, operation by operation."""
     model = stirred(config(Softmax(), Rotary()))

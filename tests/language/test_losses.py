@@ -33,7 +33,6 @@ def plain(x, head, y, weights):
     return -jnp.sum(weights * jnp.take_along_axis(log_law, y[:, None], axis=1)[:, 0])
 
 
-@pytest.mark.slow("one of five members stays inside", but=1)
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 30])
 def test_loss_and_gradient_are_those_of_the_whole_batch(n, monkeypatch):
     monkeypatch.setattr(losses, "CHUNK", 8)

@@ -64,7 +64,6 @@ CUTS = {
 }
 
 
-@pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("name", CUTS)
 def test_a_batch_has_one_gradient_however_it_is_cut(name):
     """Trains the model with this cut and without any."""
@@ -79,7 +78,6 @@ def test_loss_falls():
     assert losses[-1] < 0.6 * losses[0]
 
 
-@pytest.mark.slow("a recurrent network's losses, token by token, stay inside")
 def test_loss_is_minus_the_log_probability_of_targets_that_are_not_pad():
     batch = documents(3)
     logits = np.asarray(compiled(lambda model, x: model.rows(x))(DRY_MODEL, jnp.asarray(batch.x)), np.float64)
