@@ -34,8 +34,13 @@ def keep_programs() -> None:
 def compile_in_haste() -> None:
     """Compile in haste: for claims, most of whose programs draw a few thousand numbers once.
 
-    Flags of the user stay alone. Nothing is set where jax may compute on an accelerator. Must be called before jax
-    first computes.
+    A flag that the environment names stays as it is, and flags of devices go with ours: the same program is compiled
+    alike however many devices share the work. Nothing is set where jax may compute on an accelerator. Must be called
+    before jax first computes.
     """
-    if not metadata.entry_points(group="jax_plugins") and util.find_spec("libtpu") is None:
-        os.environ.setdefault("XLA_FLAGS", " ".join(IN_HASTE))
+    if metadata.entry_points(group="jax_plugins") or util.find_spec("libtpu"):
+        return
+    named = os.environ.get("XLA_FLAGS", "").split()
+    names = {flag.partition("=")[0] for flag in named}
+    ours = [flag for flag in IN_HASTE if flag.partition("=")[0] not in names]
+    os.environ["XLA_FLAGS"] = " ".join([*ours, *named])

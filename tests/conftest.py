@@ -32,7 +32,7 @@ EXPLORING, WIDE = (os.environ.get(f"ATTNLAB_{name}") == "1" for name in ("EXPLOR
 # The lab compiles so too, and what either has compiled is kept for both.
 # XLA reads this when jax first computes; processes that tests start inherit it, and flags already set win.
 if not EXPLORING:
-    os.environ["XLA_FLAGS"] = " ".join([*compilation.IN_HASTE, os.environ.get("XLA_FLAGS", "")]).strip()
+    compilation.compile_in_haste()
     # No test reads where in the source an operation of a program comes from.
     jax.config.update("jax_traceback_in_locations_limit", 0)
 
