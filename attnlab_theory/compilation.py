@@ -34,9 +34,9 @@ def keep_programs() -> None:
 def compile_in_haste() -> None:
     """Compile in haste: for claims, most of whose programs draw a few thousand numbers once.
 
-    A flag that the environment names stays as it is, and flags of devices go with ours: a program is compiled alike
-    however many devices share the work. Nothing is set where jax may compute on an accelerator. Must be called before
-    jax first computes.
+    A flag that the environment names stays as it is, and flags of devices go with ours: however many devices share
+    the work, a program is compiled alike. Nothing is set where jax may compute on an accelerator. Must be called
+    before jax first computes.
     """
     if metadata.entry_points(group="jax_plugins") or util.find_spec("libtpu"):
         return

@@ -50,12 +50,11 @@ class Durations:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        # A pass in which no test is slow is one, too.
-        if session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        if session.exitstatus != pytest.ExitCode.OK:
             return
         stats = session.config.pluginmanager.get_plugin("terminalreporter").stats
         counts = ((len(stats.get(each, ())), each) for each in ("passed", "skipped", "xfailed"))
-        closing = ", ".join(f"{count} {each}" for count, each in counts if count) or "no test"
+        closing = ", ".join(f"{count} {each}" for count, each in counts if count)
         told = [f"{closing} in {time.monotonic() - self.begun:.0f} s", self.memory.told]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = self.path.with_suffix(".part")
