@@ -302,6 +302,18 @@ def test_the_inner_circle_is_asked_first_and_a_spoilt_process_is_not_believed(
     assert (tmp_path / change.file).read_text() == before
 
 
+def test_a_change_that_no_test_reaches_survives_and_is_asked_of_nobody(tmp_path, monkeypatch):
+    change = one_change(tmp_path)
+    reach = reach_of(
+        tmp_path, {"tests/far/test_far.py::far": ("passed", 1.0, []), AT_IMPORT: ("passed", 0.0, [FUNCTION])}
+    )
+    placed = Placed(["unfound", "unfound"])
+    monkeypatch.setattr(trials, "Process", lambda tree, files: placed)
+    fate = trials.Bench(tmp_path, reach, (1.0, 2.0)).fate(change, [])
+    assert (fate["inner"]["state"], fate["outer"]["state"]) == ("passed", "passed")
+    assert placed.asked == [(True, []), (True, [])]
+
+
 def test_nothing_is_judged_where_no_test_can_be_collected(tmp_path, monkeypatch):
     change = one_change(tmp_path)
     reach = reach_of(tmp_path, {"tests/room/test_module.py::near": ("passed", 1.0, [FUNCTION])})

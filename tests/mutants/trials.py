@@ -142,10 +142,12 @@ class Bench:
         """The answer of a process that imports the change."""
         path = self.tree / change.file
         before = path.read_text("utf-8")
+        near = dict.fromkeys(test.partition("::")[0] for test in order)
+        files = [file for file in near if (self.tree / file).exists()][:FILES_AT_IMPORT]
+        if not files:  # pytest would collect all tests
+            return {"state": "passed", "killer": "", "asked": 0, "cpu": 0.0, "reaching": 0}
         try:
             _write(path, after)
-            near = dict.fromkeys(test.partition("::")[0] for test in order)
-            files = [file for file in near if (self.tree / file).exists()][:FILES_AT_IMPORT]
             with contextlib.closing(Process(self.tree, files)) as process:
                 if not process.tests:
                     return {"state": "crash", "killer": "", "asked": 0, "cpu": 0.0, "reaching": len(order)}
