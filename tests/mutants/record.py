@@ -12,14 +12,15 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from scipy import special
+import numpy as np
 
+from attnlab_theory.stats import proportion
 from tests.mutants.changes import Change
 
 EQUIVALENTS = Path(__file__).parent / "equivalents.toml"
 KILLED = {"failed", "clock", "crash"}
 """By a test, by the limit of processor time, or by a signal."""
-CONFIDENCE = 0.95
+ERROR_RATE = 0.05
 
 
 class Refused(Exception):
@@ -122,7 +123,7 @@ def shortened(text: str, width: int) -> str:
 
 def least_share(kept: int, of: int) -> float:
     """The lower end of Clopper and Pearson's interval for a share, at 95 %, both ends counted."""
-    return float(special.betaincinv(kept, of - kept + 1, (1 - CONFIDENCE) / 2)) if kept else 0.0
+    return proportion().interval(np.repeat([1.0, 0.0], [kept, of - kept]), ERROR_RATE).low
 
 
 def table(paths: list[Path]) -> str:

@@ -69,29 +69,18 @@ GOOD: dict[tuple[str, ...], str] = {
 """What each command is called with besides. Words are parted by spaces; {at} is a folder."""
 
 WORKING: dict[tuple[str, ...], str] = {
-    ("list",): "",
     ("run",): "copying::copy-weight --out {at}/judged",
     ("answers",): "uw/1.2.1",
     ("check",): "{at}/answer.py::mean --question uw/1.2.1",
-    ("construct", "subset"): "--keys {at}/x.npy --select 0",
-    ("construct", "routing"): "--inputs {at}/x.npy --outputs {at}/x.npy --routes 0,1",
     ("leaks",): "{at}/answer.py::running_sum",
     ("conform",): "{at}/answer.py::running_sum --as mixer",
-    ("estimators",): "--queries {at}/x.npy --keys {at}/x.npy",
     ("museum",): "mask-for-the-wrong-heads",
-    ("doctor",): "",
     ("knowledge", "pretrain"): "vanilla {at}/text.txt --writing-params-path {at}/pretrained",
-    ("knowledge", "score"): "{at}/asked.tsv {at}/answered.txt",
-    ("knowledge", "baseline"): "{at}/asked.tsv",
-    ("knowledge", "data"): "charcorruption {at}/text.txt",
     ("knowledge", "run"): "--out {at}/knowledge",
     ("captions", "train"): "--writing-params-path {at}/captions.model",
     ("captions", "evaluate"): "{at}/model --test {at}/text.txt",
-    ("captions", "generate"): "{at}/model",
-    ("captions", "score"): "{at}/text.txt {at}/text.txt",
     ("captions", "run"): "--out {at}/captions",
     ("mixers", "run"): "--out {at}/mixers --processes 1",
-    ("mixers", "score"): "{at}/model --text {at}/text.txt",
     ("recurrent", "run"): "--out {at}/recurrent --processes 1",
     ("recurrent", "tune"): "{at}/text.txt --out {at}/tuned",
     ("heads",): "{at}/model {at}/text.txt --out {at}/heads",
@@ -99,7 +88,7 @@ WORKING: dict[tuple[str, ...], str] = {
     ("reviews", "search"): "--out {at}/searched",
     ("reviews", "run"): "--out {at}/reviews --processes 1",
 }
-"""A call of each command that does its work, or comes to where it would train."""
+"""Where the good call above is refused for its file: one that does the work, or comes to where it would train."""
 
 WORKING_ELSEWHERE: dict[tuple[str, ...], str] = {
     ("grade",): "grader/test_gradebook.py",

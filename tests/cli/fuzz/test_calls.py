@@ -175,18 +175,19 @@ def test_every_command_has_a_good_call():
     assert GOOD.keys() == {option.words for option in EVERY}
 
 
-def test_every_command_has_a_call_that_works():
+def test_calls_that_work_are_of_commands_and_those_elsewhere_of_files():
     assert not WORKING.keys() & WORKING_ELSEWHERE.keys()
-    assert WORKING.keys() | WORKING_ELSEWHERE.keys() == GOOD.keys()
+    assert WORKING.keys() | WORKING_ELSEWHERE.keys() <= GOOD.keys()
     assert all((Path(__file__).parents[2] / file).exists() for file in WORKING_ELSEWHERE.values())
 
 
 def test_one_good_call_of_every_command_does_its_work(subtests, at):
     """Calls thirty commands, of which some judge a claim or make a model."""
-    for words, rest in WORKING.items():
+    for words in [words for words in GOOD if words not in WORKING_ELSEWHERE]:
+        rest = WORKING.get(words, GOOD[words]).replace("{at}", str(at))
         with subtests.test(" ".join(words)), patience():
             try:
-                code = main([*words, *rest.replace("{at}", str(at)).split()])
+                code = main([*words, *rest.split()])
             except Reached:
                 code = 0
             # The answer of the homework is wrong, and is told so.
