@@ -1,12 +1,14 @@
 """A claim names what would be believed instead, and its resolution tells the two apart.
 
-That the rival falls on the draws that support the claim is judged in every run, and in test_claims.py.
+Predictions are read from the committed findings, to which test_committed_findings.py holds those of today. That the
+rival falls on the draws that support the claim is judged in every run, and in test_claims.py.
 """
 
 import pytest
 
 from attnlab_theory.claims import CLAIMS, Claim, Verdict
 from attnlab_theory.stats import Interval
+from tests.claims.findings import findings_of
 from tests.claims.without_a_rival import WITHOUT_A_RIVAL
 
 TRUE = [claim for claim in CLAIMS if claim.expect == Verdict.SUPPORTED]
@@ -15,9 +17,9 @@ FOILS = [claim for claim in CLAIMS if claim.foil_of is not None]
 
 def rivals(claim: Claim, setting) -> list[Interval]:
     """What is predicted instead: by the claim's own rival, and by foils that are judged on the same draws."""
-    named = [claim.interval(claim.rival.predict, setting)] if claim.rival else []
+    named = [found.rival.predicted for found in findings_of(claim, setting)[:1] if found.rival]
     same = (f for f in FOILS if f.foil_of is claim and f.draw is claim.draw and f.stream_name == claim.stream_name)
-    return named + [foil.predicted_at(setting) for foil in same if setting in foil.settings]
+    return named + [found.predicted for foil in same for found in findings_of(foil, setting)[:1]]
 
 
 def is_told_apart(predicted: Interval, rival: Interval, resolution: float) -> bool:
@@ -30,18 +32,15 @@ def is_told_apart(predicted: Interval, rival: Interval, resolution: float) -> bo
 
 def lacking(claim: Claim) -> list[str]:
     """The settings at which nothing that would be believed instead is told apart from the claim."""
+    found = [(setting, findings_of(claim, setting)[0]) for setting in claim.settings]
     return [
         str(setting)
-        for setting in claim.settings
-        if not any(
-            is_told_apart(claim.predicted_at(setting), rival, claim.resolution_at(setting))
-            for rival in rivals(claim, setting)
-        )
+        for setting, finding in found
+        if not any(is_told_apart(finding.predicted, rival, finding.resolution) for rival in rivals(claim, setting))
     ]
 
 
 def test_a_claim_is_told_from_its_rival_at_every_setting():
-    """Some seconds: every prediction and every rival is computed at every setting."""
     found = {claim.name: settings for claim in TRUE if (settings := lacking(claim))}
     wrong = [f"{name}: {settings}" for name, settings in found.items() if name not in WITHOUT_A_RIVAL]
     wrong += [f"{name} has a rival now: take it off the list" for name in WITHOUT_A_RIVAL if name not in found]

@@ -69,12 +69,9 @@ GOOD: dict[tuple[str, ...], str] = {
 """What each command is called with besides. Words are parted by spaces; {at} is a folder."""
 
 WORKING: dict[tuple[str, ...], str] = {
-    ("run",): "copying::copy-weight --out {at}/judged",
-    ("answers",): "uw/1.2.1",
     ("check",): "{at}/answer.py::mean --question uw/1.2.1",
     ("leaks",): "{at}/answer.py::running_sum",
     ("conform",): "{at}/answer.py::running_sum --as mixer",
-    ("museum",): "mask-for-the-wrong-heads",
     ("knowledge", "pretrain"): "vanilla {at}/text.txt --writing-params-path {at}/pretrained",
     ("knowledge", "run"): "--out {at}/knowledge",
     ("captions", "train"): "--writing-params-path {at}/captions.model",
@@ -91,6 +88,9 @@ WORKING: dict[tuple[str, ...], str] = {
 """Where the good call above is refused for its file: one that does the work, or comes to where it would train."""
 
 WORKING_ELSEWHERE: dict[tuple[str, ...], str] = {
+    ("run",): "cli/test_run.py",
+    ("answers",): "answers/test_sheet.py",
+    ("museum",): "museum/test_museum.py",
     ("grade",): "grader/test_gradebook.py",
     ("knowledge", "finetune"): "cli/test_knowledge_files.py",
     ("knowledge", "evaluate"): "cli/test_knowledge_files.py",
@@ -108,7 +108,7 @@ WORKING_ELSEWHERE: dict[tuple[str, ...], str] = {
     ("reviews", "explain"): "labs/reviews/test_commands.py",
     ("reviews", "judge"): "labs/test_judged_again.py",
 }
-"""Commands that need what another one wrote, and the tests in which they get it."""
+"""Commands that need what another one wrote, or much time, and the tests in which they do their work."""
 
 NO_NUMBER = ("x", "", "nan", "-inf", "inf", f"{10**20}", "9" * 5000, "1e400", "0x10", "-1e300", "\x1b[2J")
 """What no option takes that wants a number."""
