@@ -104,7 +104,6 @@ def test_bigbird_spends_its_budget_on_keys_that_are_there():
     assert not mask[:, 8:].any()
 
 
-@pytest.mark.slow("sketched attention whose projection is the identity stays inside")
 def test_linformer_pools_neighbours(head):
     """Compiles the head for each of three budgets."""
     q, k, v = head

@@ -118,7 +118,6 @@ def test_dropout_of_the_head_is_a_function_of_its_key(pooling):
     assert gap(one, other) > 1e-2
 
 
-@pytest.mark.slow("dropout of one head, by its key, stays inside")
 def test_robertas_head_drops_before_its_dense_layer_too():
     """The dense layer is an identity, so the output layer reads tanh of doubled numbers and of zeros."""
     rates = {"dropout": 0.0, "attention_dropout": 0.0}
@@ -202,7 +201,6 @@ def test_a_head_is_put_on_a_trained_encoder():
         Classifier(other, key=jax.random.key(1), encoder=encoder)
 
 
-@pytest.mark.slow("half precision in the training of a GPT stays inside")
 @ALL
 def test_half_precision_gives_a_loss_in_float32_and_gradients_of_its_own(pooling):
     """Compiles loss and gradient in bfloat16."""

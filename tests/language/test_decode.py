@@ -40,7 +40,6 @@ def test_a_temperature_raises_probabilities_to_its_inverse(logits, temperature):
     )
 
 
-@pytest.mark.slow("top-k of many tokens, against sorting, stays inside")
 @given(LOGITS, st.integers(1, TOKENS + 2))
 def test_top_k_keeps_the_k_likeliest(logits, k):
     """Compiles the program that cuts, and asks it about many laws."""
@@ -51,7 +50,6 @@ def test_top_k_keeps_the_k_likeliest(logits, k):
     np.testing.assert_allclose(found[kept], wanted[kept] / wanted[kept].sum(), rtol=64 * EPS)
 
 
-@pytest.mark.slow("one top-p of many tokens, against sorting, stays inside")
 @given(LOGITS, st.floats(0.0625, 0.984375, width=32))
 def test_top_p_keeps_the_smallest_set_with_the_mass_and_what_the_homework_keeps(logits, p):
     wanted = tempered(logits)
@@ -87,7 +85,6 @@ def test_at_a_temperature_near_zero_the_likeliest_share_everything(logits):
     assert np.all(np.delete(found, top) == 0)
 
 
-@pytest.mark.slow("cuts of many tokens, against sorting, stay inside")
 @given(LOGITS)
 def test_cuts_that_cut_nothing_leave_the_model_alone(logits):
     """Compiles a program for every kind of cut."""
@@ -95,7 +92,6 @@ def test_cuts_that_cut_nothing_leave_the_model_alone(logits):
     np.testing.assert_allclose(law_of(logits, top_k=TOKENS), law_of(logits), rtol=32 * EPS)
 
 
-@pytest.mark.slow("one cut at a time, of many tokens, against sorting, stays inside")
 def test_cuts_follow_one_another_and_look_at_what_is_left():
     logits = np.log([0.5, 0.25, 0.15, 0.1])
     # Of the first two, renormalised to 2/3 and 1/3, the first alone has a mass of 0.6; of all four it has not.
@@ -150,7 +146,6 @@ def test_a_chance_draws_the_token_at_which_the_summed_law_passes_it(options, pea
         assert np.all(sums[np.arange(5), found] >= chance - 1e-5)
 
 
-@pytest.mark.slow("of many tokens, what the same chance draws stays inside")
 @pytest.mark.parametrize("tokens", [128, 300])
 def test_the_largest_chance_draws_the_last_token_that_is_not_cut(tokens):
     """In several of these rows the sum of all probabilities, term by term, is rounded to less than by blocks."""
@@ -166,7 +161,6 @@ def test_where_nothing_holds_the_first_place_is_the_last():
     assert _first(holds, otherwise=9).tolist() == [1, 9]
 
 
-@pytest.mark.slow("tokens that are drawn on a processor stay inside")
 @pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_k": 40}, {"top_k": 400, "top_p": 0.9}])
 def test_an_accelerator_cuts_all_rows_at_once_and_draws_the_same_tokens(monkeypatch, options):
     """Compiles the cuts twice: row by row, and for all rows at once."""
@@ -205,7 +199,6 @@ def test_cuts_in_double_precision_are_those_in_single(options):
         assert np.array_equal(np.isfinite(np.asarray(double)), single)
 
 
-@pytest.mark.slow("that logits which are no numbers are refused stays inside")
 def test_nan_draws_no_token():
     """Compiles a program for every kind of cut."""
     logits = jnp.asarray(MANY, jnp.float32).at[1, 5].set(jnp.nan)
@@ -222,7 +215,6 @@ def test_other_numbers_need_no_other_program():
     assert run._cache_size() == 1
 
 
-@pytest.mark.slow("that generated rows do not influence each other stays inside")
 def test_every_row_has_a_law_of_its_own_and_nan_stays_in_its_row():
     logits = jnp.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0], [0.0, math.nan, 1.0]], jnp.float32)
     found = np.asarray(log_law(logits, Sampling(top_k=2, top_p=0.9, min_p=0.1)))

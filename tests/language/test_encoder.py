@@ -68,7 +68,6 @@ def test_a_row_does_not_see_its_neighbours(layout, rows, mask):
     assert gap(both[0][mask[0]], twice[1][mask[0]]) <= atol
 
 
-@pytest.mark.slow("nothing inside asks this; texts of RoBERTa's vocabulary stay inside")
 @given(ROWS, st.sampled_from([[0, 1, 2, 3, 4], [1, 2, 4, 6, 7], [3, 4, 5, 6, 7]]))
 def test_roberta_does_not_mind_where_the_padding_stands(rows, places):
     model, everywhere = MODELS[Layout.ROBERTA], np.ones((2, T), bool)
@@ -78,7 +77,6 @@ def test_roberta_does_not_mind_where_the_padding_stands(rows, places):
     assert gap(short, long[:, np.array(places)]) <= rounding(lambda m: hidden(m, *laid(rows, everywhere)), model)
 
 
-@pytest.mark.slow("MiniLM's hidden states, against those of transformers, stay inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_every_token_sees_all_others_and_knows_where_it_stands(layout):
     model, everywhere = MODELS[layout], np.ones((2, T), bool)
@@ -105,7 +103,6 @@ def test_rows_of_nothing_but_padding_are_finite_and_so_is_their_gradient(layout)
         assert bool(jnp.all(jnp.isfinite(part)))
 
 
-@pytest.mark.slow("a tape of a GPT, which changes nothing in the pass, stays inside")
 @pytest.mark.parametrize("layout", Layout)
 def test_a_tape_keeps_what_was_computed(layout):
     model, mask = MODELS[layout], np.array([[True] * T, [True] * 2 + [False] * 3])
@@ -154,7 +151,6 @@ def test_gradients_are_slopes(layout):
         assert abs(slope - fine) <= atol < 1e-3 * abs(slope)
 
 
-@pytest.mark.slow("dropout of a classifier's head, which follows its key, stays inside")
 @pytest.mark.parametrize("rate", ["dropout", "attention_dropout"])
 def test_every_rate_drops_something_and_only_with_a_key(rate):
     """Compiles the encoder with dropout and without."""

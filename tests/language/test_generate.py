@@ -101,7 +101,6 @@ def test_stopping_changes_nothing_before_the_end(run, times):
     np.testing.assert_array_equal(stopped.log_probability, np.where(ended, 0, free.log_probability))
 
 
-@pytest.mark.slow("that stopping changes no token before the end stays inside")
 @pytest.mark.parametrize("run", [greedy, greedy_uncached])
 def test_generation_ends_with_its_last_row(run, monkeypatch):
     calls = itertools.count()

@@ -88,7 +88,6 @@ def test_variants_differ_from_vanilla_by_their_own_parameters():
     assert count(FEATURES, rate=0.0) == vanilla
 
 
-@pytest.mark.slow("that a recurrent network starts at the uniform loss stays inside")
 def test_first_weights_are_the_homeworks(fresh):
     for path, x in jax.tree.leaves_with_path(fresh):
         *_, owner, name = jax.tree_util.keystr(path).split(".")
@@ -115,7 +114,6 @@ def test_the_dense_synthesizer_starts_with_small_weights_of_either_sign():
     assert abs(np.mean(b)) < 2e-4  # 512 numbers of deviation 6e-4: seven deviations of their mean
 
 
-@pytest.mark.slow("the same of classifiers, and of other models, stays inside")
 def test_only_biases_and_random_projections_are_not_decayed(fresh):
     def spared(model):
         flags = jax.tree.leaves_with_path(model.decayed())
@@ -148,7 +146,6 @@ def test_packed_documents_are_as_if_alone(mixer, positions):
     assert gap(together[:6], jnp.concatenate(alone)) <= rounding(lambda m: logits(m, PACKED, SEGMENTS), model)
 
 
-@pytest.mark.slow("a classifier's rows that only fill up stay inside")
 @pytest.mark.parametrize(
     ("mixer", "positions"),
     [(Softmax(), Rotary()), (Additive(hidden=3), Alibi()), (DenseSynthesizer(), Learned())],
@@ -185,7 +182,6 @@ def test_positions_restart_with_each_document():
     assert restarted(jnp.array([[7, 7], [1, 2]])).tolist() == [[0, 1], [0, 0]]
 
 
-@pytest.mark.slow("generated rows that do not influence each other stay inside")
 def test_rows_of_a_batch_are_the_rows_one_by_one():
     model = stirred(config(Softmax(), Rotary()))
     batch, segments = jnp.stack([TOKENS, PACKED]), jnp.stack([jnp.ones_like(SEGMENTS), SEGMENTS])
@@ -194,7 +190,6 @@ def test_rows_of_a_batch_are_the_rows_one_by_one():
     assert gap(rows(model), mapped(model)) <= rounding(rows, model)
 
 
-@pytest.mark.slow("dropout of a classifier's head, which follows its key, stays inside")
 def test_dropout_is_a_function_of_its_key():
     model = stirred(config(Softmax(), Learned()))
     one, again, other = (logits(model, TOKENS, key=jax.random.key(seed)) for seed in (0, 0, 1))
@@ -232,7 +227,6 @@ def test_dropped_share_is_the_rate():
     assert abs(dropped - rate * n) < 6 * np.sqrt(n * rate * (1 - rate))
 
 
-@pytest.mark.slow("the one gradient of a batch, however it is cut, stays inside")
 @pytest.mark.parametrize("shape", [(8, 8), (3, 5), (5, 3)], ids=["square", "wide", "tall"])
 def test_gradient_of_a_product_is_jaxs_own(shape):
     sizes = (7, shape[0]), shape, (7, shape[1])

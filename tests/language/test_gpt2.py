@@ -73,7 +73,6 @@ def test_tied_head_may_be_written_too_but_must_be_tied(copy):
     refused(folder, r"lm_head.weight differs from wte.weight")
 
 
-@pytest.mark.slow("that factors of the scores are read into the queries stays inside")
 def test_scores_that_are_divided_by_the_number_of_the_layer_are_those_of_smaller_queries(copy):
     """Reads three models, and runs each."""
     folder, arrays, config = copy

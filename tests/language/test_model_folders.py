@@ -219,7 +219,6 @@ def test_factors_of_the_scores_are_in_the_queries_and_nowhere_else(tmp_path, fie
     assert np.array_equal(plain.tokens, scaled.tokens)
 
 
-@pytest.mark.slow("heads that must be tied, or are set aside, stay inside")
 def test_a_head_that_is_not_tied_is_read(tmp_path):
     folder, arrays, config = copied("gpt2_plain", tmp_path)
     head = 2 * arrays["transformer.wte.weight"]

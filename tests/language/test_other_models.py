@@ -148,7 +148,6 @@ def test_other_models_and_batches_meet_the_protocols(kind, epochs):
     assert all(isinstance(batch, Examples) for batch in epochs(0))
 
 
-@pytest.mark.slow("one kind's stopped run, which goes on to the same bits, stays inside")
 @BOTH
 def test_they_are_trained_by_the_same_loop(tmp_path, kind, epochs):
     run, path = run_of(kind, epochs), tmp_path / "model"

@@ -53,7 +53,6 @@ def test_hidden_states_of_every_layer_and_weights_are_those_of_transformers(name
     assert gap(last[mask], expected[f"hidden {len(found[1])}"][mask]) <= atol
 
 
-@pytest.mark.slow("nothing inside asks this of gradients; MiniLM's hidden states stay inside")
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_those_of_transformers(name):
     (model, _), rows, expected = reference(name)

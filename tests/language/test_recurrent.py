@@ -64,7 +64,6 @@ def test_the_network_is_the_homeworks_equations(cell, first, second):
     np.testing.assert_allclose(lost[0], [-found[0, place, token] for place, token in enumerate(Y[0])], rtol=1e-5)
 
 
-@pytest.mark.slow("the equations of one network, worked out by hand, stay inside")
 @pytest.mark.parametrize(("first", "second"), BOTH)
 @pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
 def test_gradients_are_those_of_differences(cell, first, second):
@@ -91,7 +90,6 @@ def test_gradients_are_those_of_differences(cell, first, second):
         assert slope == pytest.approx((ahead - behind) / 2e-6, rel=2e-4, abs=2e-4)
 
 
-@pytest.mark.slow("places of no weight, which add nothing, stay inside")
 def test_what_fills_a_row_up_changes_nothing():
     """Compiles the network for batches of two shapes."""
     model = network("w-rnn")
@@ -114,7 +112,6 @@ def test_a_place_of_no_weight_adds_nothing_even_where_its_loss_is_no_number(cell
     )
 
 
-@pytest.mark.slow("that a tuning run starts at the uniform loss stays inside")
 def test_first_weights_keep_what_arrives_at_one_whatever_the_width():
     """Each matrix of a W-RNN has the deviation of one over the root of the inputs of its layer."""
     hidden, vocabulary = 150, 60

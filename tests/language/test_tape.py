@@ -40,7 +40,6 @@ def test_what_a_layer_gives_the_next_one_reads():
     assert jnp.array_equal(kept().end[0], kept().kept["layers.1.out"])
 
 
-@pytest.mark.slow("places of every layer, and values that are replaced, stay inside")
 @pytest.mark.parametrize("layer", [0, 1])
 def test_kept_values_are_joined_as_a_layer_is(layer):
     """Compiles a walk that keeps every place, and runs the model for the rounding."""
@@ -102,7 +101,6 @@ def test_a_place_that_is_not_on_the_walk_is_refused(asked):
         tape(MODEL.walk(ROWS), **asked)
 
 
-@pytest.mark.slow("a place that is not on the walk stays inside")
 def test_a_mixer_without_scores_has_no_weights():
     """Draws the weights of a model, and walks through it twice."""
     model = stirred(config(Features(features=4), Learned()))

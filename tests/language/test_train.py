@@ -71,7 +71,6 @@ def test_a_batch_has_one_gradient_however_it_is_cut(name):
     np.testing.assert_allclose(losses, plain_losses(), rtol=ORDERS_OF_SUMMATION)
 
 
-@pytest.mark.slow("a recurrent network that starts at the uniform loss and learns stays inside")
 def test_loss_falls():
     many = dataclasses.replace(PLAIN, schedule=Cosine(peak=3e-2, steps=80), epochs=40)
     losses = [metrics.loss for _, metrics in run(many, data=lambda number: epochs(0))]
@@ -95,7 +94,6 @@ def test_the_loss_of_a_step_is_the_mean_over_targets_and_not_over_pad():
     assert plain_losses()[0] == pytest.approx(expected, rel=ORDERS_OF_SUMMATION)
 
 
-@pytest.mark.slow("the formulas of the other optimizers, and AdamW's names, stay inside")
 def test_updates_are_adamw_with_clipped_gradients():
     """Compiles a training, and the gradient by itself."""
     optimizer = AdamW(betas=(0.8, 0.9), epsilon=1e-6, decay=0.3, clip=0.7)
@@ -137,7 +135,6 @@ def test_an_update_writes_no_squares_of_the_gradient_down():
     assert update.memory_analysis().temp_size_in_bytes < 4 * model.tokens.size
 
 
-@pytest.mark.slow("dropout that follows from seed and step stays inside")
 def test_dropout_drops_other_places_in_every_step():
     # The rate is too small to move a loss.
     training = Training(schedule=Constant(always=1e-12), epochs=1)
@@ -178,7 +175,6 @@ def test_dropout_follows_from_seed_and_step():
     assert all(a != b for a, b in zip(first, other, strict=True))
 
 
-@pytest.mark.slow("the loss of a step, a mean over its targets, stays inside")
 def test_metrics_count_what_was_read():
     for (state, metrics), (number, place) in zip(run(PLAIN), itertools.product(range(2), range(2)), strict=True):
         batch = list(epochs(number))[place]

@@ -36,7 +36,6 @@ def trace_interval(sample) -> Interval:
     return bounded(-4.0, 4.0).interval(traces, ERROR_RATE)
 
 
-@pytest.mark.slow("that rows are uniform on the sphere, and half of frames reflections, stays inside")
 def test_the_mean_trace_is_zero():
     assert trace_interval(orthonormal).contains(Interval.point(0.0))
 

@@ -41,7 +41,6 @@ def quantiles(bits: np.ndarray) -> np.ndarray:
     return sign * -scipy.special.ndtri(((bits >> 1) + 0.5) * 2.0**-32)
 
 
-@pytest.mark.slow("moments of the normals along one stream stay inside")
 def test_a_normal_is_the_quantile_of_its_bits():
     edges = np.concatenate([2 ** np.arange(33) + shift for shift in range(-4, 5)])
     bits = np.unique(np.clip(edges, 0, 2**32 - 1)).astype(np.uint32)
@@ -51,7 +50,6 @@ def test_a_normal_is_the_quantile_of_its_bits():
     assert np.abs(normals - quantiles(bits.astype(np.int64))).max() <= hashed_normal_atol()
 
 
-@pytest.mark.slow("moments up to the sixth, along one stream, stay inside")
 def test_the_tails_reach_as_far_as_documented():
     furthest = normals_of(jnp.asarray([0, 1], jnp.uint32))
     assert 6.33 < furthest[0] < 6.34
@@ -75,20 +73,17 @@ def test_a_drop_in_for_jax_random_normal():
     np.testing.assert_array_equal(hashed_normal(ROOT, (6,)), hashed_normal(ROOT, (2, 3)).ravel())
 
 
-@pytest.mark.slow("moments of the normals along one stream stay inside")
 def test_vmap_over_keys_is_a_loop_over_keys():
     keys = keys_by_split(5)
     together = jax.vmap(lambda key: hashed_bits(key, (7,)))(keys)
     np.testing.assert_array_equal(together, np.stack([hashed_bits(key, (7,)) for key in keys]))
 
 
-@pytest.mark.slow("that draws of blocks never come twice stays inside")
 def test_one_call_repeats_no_value():
     bits = np.asarray(hashed_bits(ROOT, (2**18,)))
     assert np.unique(bits).size == bits.size
 
 
-@pytest.mark.slow("nothing inside asks this of keys; moments along one stream stay inside")
 @pytest.mark.parametrize("word", [0, 1])
 def test_both_words_of_a_key_count(word):
     # Among 2**17 keys some share one of the two words that the hash takes from a key; a run of a billion
@@ -175,7 +170,6 @@ def test_no_linear_dependence_between_positions_or_keys(table):
     assert singular_values_fit(table().astype(np.float64), ERROR_RATE)
 
 
-@pytest.mark.slow("one round of the hash fewer, which is seen, stays inside")
 def test_a_faint_linear_dependence_would_be_seen():
     table = blocks_of_one_call().astype(np.float64)
     assert not singular_values_fit(table + 0.05 * table.sum(axis=1, keepdims=True), ERROR_RATE)
@@ -192,7 +186,6 @@ def agreements_fit(left: np.ndarray, right: np.ndarray) -> bool:
     return bool((agreements >= low).all() and (agreements <= high).all())
 
 
-@pytest.mark.slow("one round of the hash fewer, which is seen, stays inside")
 @pytest.mark.parametrize("lag", [1, 2, 3, 16, 64, 1024, 4096, 65536])
 def test_every_bit_is_independent_of_every_bit_a_lag_away(lag):
     bits = np.asarray(hashed_bits(key_for(5), (2**18,)))
@@ -206,7 +199,6 @@ def test_every_bit_is_independent_of_every_bit_of_the_next_key(keys):
     assert agreements_fit(bits[:-1].ravel(), bits[1:].ravel())
 
 
-@pytest.mark.slow("moments of the normals along one stream stay inside")
 def test_bits_are_fair():
     bits = np.asarray(hashed_bits(key_for(6), (2**18,)))
     assert agreements_fit(bits, np.zeros_like(bits))
@@ -219,7 +211,6 @@ def test_one_round_fewer_would_be_seen():
     assert not agreements_fit(x[:-1], x[1:])
 
 
-@pytest.mark.slow("nothing inside asks this; moments along one stream stay inside")
 def test_pairs_fill_the_square_evenly():
     # Lattice structure, which a linear test cannot see: 64 x 64 cells of (this, next) by distribution function.
     uniforms = scipy.special.ndtr(np.asarray(hashed_normal(key_for(7), (2**18,)), np.float64))
@@ -228,7 +219,6 @@ def test_pairs_fill_the_square_evenly():
         assert scipy.stats.chisquare(cells.ravel()).pvalue > ERROR_RATE
 
 
-@pytest.mark.slow("nothing inside asks this; moments along one stream stay inside")
 def test_squares_of_neighbours_are_uncorrelated():
     # Volatility clustering: what a test of linear dependence misses. u = 2 Phi(|z|) - 1 is uniform on [0, 1].
     sizes = 2 * scipy.special.ndtr(np.abs(np.asarray(hashed_normal(key_for(8), (2**12, 64)), np.float64))) - 1

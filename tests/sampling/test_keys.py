@@ -51,7 +51,6 @@ def by_factors(key, **noise) -> np.ndarray:
     return np.asarray(sample(jax.random.split(key, DRAWS)), np.float64)
 
 
-@pytest.mark.slow("claims on noisy keys, judged at one setting, stay inside")
 @pytest.mark.parametrize("sample", [one_by_one, together, hashed, by_factors], ids=lambda f: f.__name__)
 def test_means_covariances_and_independence(sample):
     draws = sample(key_for(0, "keys", sample.__name__), variance=VARIANCES, stretch=STRETCH)
@@ -66,7 +65,6 @@ def test_means_covariances_and_independence(sample):
     assert has_covariance(noise.reshape(DRAWS, 9), whole, ERROR_RATE)
 
 
-@pytest.mark.slow("one variance for all, the same as one for each, stays inside")
 @pytest.mark.parametrize("sample", [one_by_one, together], ids=lambda f: f.__name__)
 def test_without_stretch_the_noise_is_isotropic(sample):
     draws = sample(key_for(1, "keys"), variance=0.25, stretch=jnp.zeros(3))
@@ -74,7 +72,6 @@ def test_without_stretch_the_noise_is_isotropic(sample):
     assert has_covariance(noise, 0.25 * np.eye(9), ERROR_RATE)
 
 
-@pytest.mark.slow("claims on stretched keys, judged at one setting, stay inside")
 def test_a_missing_stretch_or_a_missing_square_would_be_seen():
     noise = (together(key_for(2, "keys"), variance=VARIANCES, stretch=STRETCH) - np.asarray(MEANS))[:, 0]
     assert has_covariance(noise, covariances()[0], ERROR_RATE)
@@ -82,13 +79,11 @@ def test_a_missing_stretch_or_a_missing_square_would_be_seen():
         assert not has_covariance(noise, covariances(stretch=[wrong, 0, 0])[0], ERROR_RATE)
 
 
-@pytest.mark.slow("nothing inside asks this of draws; theory without noise stays inside")
 def test_without_noise_keys_are_their_means_exactly():
     keys = noisy_keys(key_for(3), MEANS, variance=0.0, stretch=jnp.zeros(3))
     np.testing.assert_array_equal(keys, MEANS)
 
 
-@pytest.mark.slow("claims on stretched keys, judged at one setting, stay inside")
 def test_stretch_alone_moves_keys_along_their_means():
     # A frame with rounded entries: every entry of a key must carry the very same factor.
     means = orthonormal(key_for(4), 3, 8)
@@ -107,7 +102,6 @@ def test_one_variance_for_all_is_that_variance_for_each():
     np.testing.assert_array_equal(one, each)
 
 
-@pytest.mark.slow("queries of whole numbers, which are refused, stay inside")
 def test_keys_and_factors_are_of_the_type_of_their_means():
     noise = {"variance": jnp.float32(0.25), "stretch": jnp.ones(3, jnp.float32)}
     means = MEANS.astype(jnp.bfloat16)
@@ -160,7 +154,6 @@ def test_means_that_are_not_finite_are_refused():
         noisy_keys(key_for(0), MEANS.at[1, 2].set(jnp.nan), variance=0.1, stretch=STRETCH)
 
 
-@pytest.mark.slow("queries of whole numbers, which are refused, stay inside")
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_integer_means_are_refused():
     means = jnp.eye(3, dtype=int)
@@ -174,7 +167,6 @@ def test_integer_means_are_refused():
             refused()
 
 
-@pytest.mark.slow("that no replicates are refused stays inside")
 def test_no_keys_have_no_draws_to_make():
     keys = many_noisy_keys(key_for(0), MEANS[:0], 2, variance=0.1, stretch=STRETCH[:0])
     assert keys.shape == (2, 0, 3)
@@ -202,7 +194,6 @@ def test_factors_of_other_keys_are_refused():
         gaussian_keys(key_for(0), MEANS[:, :2], factors)
 
 
-@pytest.mark.slow("arrays of numpy, taken by feature maps without a warning, stay inside")
 @pytest.mark.usefixtures("unchecked_shapes")
 def test_arrays_of_numpy_are_taken_without_a_warning():
     means, factors = np.eye(3), np.ones((3, 3, 2))

@@ -81,7 +81,6 @@ def test_moments_scale_with_the_statistic(power):
     assert there.variance[0] == here.variance[0] * 4.0**power > 0
 
 
-@pytest.mark.slow("nothing inside asks this; trials that never vary stay inside")
 def test_the_variance_is_not_negative_where_one_trial_stands_alone():
     """The sums of a long chunk are rounded by more than the share of one trial among them."""
 
@@ -91,7 +90,6 @@ def test_the_variance_is_not_negative_where_one_trial_stands_alone():
     assert moments(KEY, alone, trials=2**16, chunk=2**16).variance[0] >= 0
 
 
-@pytest.mark.slow("keys that leave their type, which are refused, stay inside")
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -3e38])
 def test_a_statistic_that_leaves_its_type_is_refused(wrong):
     def draw(key, n):
@@ -107,7 +105,6 @@ def test_what_never_varies_has_no_variance():
     assert found.variance[0] == found.standard_error[0] == 0
 
 
-@pytest.mark.slow("nothing inside asks this; blocks that do not depend on history stay inside")
 def test_more_trials_begin_with_the_same_chunks():
     few = moments(KEY, two_statistics, trials=256 * 8, chunk=8)
     more = moments(KEY, two_statistics, trials=257 * 8, chunk=8)

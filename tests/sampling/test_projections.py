@@ -52,7 +52,6 @@ def test_every_row_is_standard_normal(sample, row):
     assert all(mean_interval(draws[:, i], 1.0, ERROR_RATE).contains(Interval.point(0.0)) for i in range(D))
 
 
-@pytest.mark.slow("rows whose lengths are those of a normal stay inside")
 def test_sqrt_norms_are_not_normal():
     assert not has_normal_length(rows(SQRT)[:, 0])
     assert np.abs(np.sum(rows(SQRT) ** 2, axis=2) - D).max() <= D * orthonormal_atol(D, D)
@@ -69,13 +68,11 @@ def test_rows_are_orthogonal_within_a_block_only(norms):
     assert cosines[:, ~same].mean() > 0.1
 
 
-@pytest.mark.slow("rows that are orthogonal within a block only stay inside")
 def test_few_rows_are_a_part_of_one_block():
     w = np.asarray(orthogonal_projection(key_for(0, "few"), 3, 8, norms="sqrt"), np.float64)
     assert np.abs(w @ w.T - 8 * np.eye(3)).max() <= 8 * orthonormal_atol(3, 8)
 
 
-@pytest.mark.slow("quasi-random rows whose digits are mixed stay inside")
 def test_quasi_random_rows_fill_the_space_evenly():
     """Exactly half of 2^k rows have a positive coordinate, and a quarter lies beyond each quartile."""
     w = np.asarray(quasi_monte_carlo_projection(key_for(0, "even"), 64, 3))

@@ -50,7 +50,6 @@ def test_the_factors_give_the_covariances(queries):
         assert np.abs(factor @ factor.T - covariance).max() <= tolerance
 
 
-@pytest.mark.slow("factors of equal queries, which give their covariances, stay inside")
 def test_equal_queries_get_equal_scores():
     # A Cholesky factor of the singular covariance would set them apart by the root of the rounding error.
     law = score_law(jnp.stack([QUERIES[0], QUERIES[0], -QUERIES[0]]), MEANS, FACTORS)
@@ -78,7 +77,6 @@ def test_scores_have_their_joint_law(source):
     assert has_covariance(noise.reshape(DRAWS, 6), whole.reshape(6, 6), ERROR_RATE)
 
 
-@pytest.mark.slow("factors of several queries, which give their covariances, stay inside")
 def test_queries_drawn_apart_would_be_seen():
     mean, covariances = exact_law()
     alone = [noisy_scores(key_for(2, str(t)), score_law(QUERIES[t : t + 1], MEANS, FACTORS), DRAWS) for t in (0, 1)]
@@ -87,7 +85,6 @@ def test_queries_drawn_apart_would_be_seen():
     assert has_covariance(noise, np.diag(np.diag(covariances[1])), ERROR_RATE)
 
 
-@pytest.mark.slow("means of the scores, against their exact law, stay inside")
 def test_without_noise_scores_are_their_means_exactly():
     law = score_law(QUERIES, MEANS, jnp.zeros_like(FACTORS))
     np.testing.assert_array_equal(
@@ -95,7 +92,6 @@ def test_without_noise_scores_are_their_means_exactly():
     )
 
 
-@pytest.mark.slow("nothing inside rotates them; the exact law of the scores stays inside")
 def test_rotating_queries_and_keys_changes_nothing():
     turn = orthonormal(key_for(4), 3, 3)
     turned = score_law(QUERIES @ turn.T, MEANS @ turn.T, jnp.einsum("ed,sdr->ser", turn, FACTORS))

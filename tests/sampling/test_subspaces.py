@@ -12,7 +12,6 @@ from tests.tolerances import orthonormal_atol
 ANGLES = np.array([0.0, 0.3, 1.2])
 
 
-@pytest.mark.slow("nothing inside asks this; bases turned within their subspaces stay inside")
 def test_principal_vectors_meet_at_the_given_angles():
     a, b = principal_frames(key_for(0, "frames"), 9, 3, 4, angles=jnp.asarray(ANGLES, float))
     wanted = np.eye(3, 4) * np.append(np.cos(ANGLES), 0.0)[None, :]
@@ -38,7 +37,6 @@ def test_bases_are_turned_within_their_subspaces():
         assert np.min(np.abs(product)) > 8 * orthonormal_atol(6, 9)
 
 
-@pytest.mark.slow("nothing inside traces angles; that bases are turned stays inside")
 def test_angles_may_be_traced():
     def cosine(angle):
         a, b = principal_frames(key_for(0, "frames"), 4, 1, 1, angles=angle[None])
@@ -67,7 +65,6 @@ def test_angles_that_are_no_principal_angles_are_refused(angle, message):
         principal_frames(key_for(0), 4, 1, 2, angles=jnp.asarray([angle], float))
 
 
-@pytest.mark.slow("nothing inside asks this; angles that are refused stay inside")
 def test_a_right_angle_may_be_rounded_up():
     a, b = principal_frames(key_for(0), 4, 1, 2, angles=jnp.full(1, jnp.pi / 2))
     assert np.abs(a @ b.T).max() <= 8 * float(jnp.finfo(a.dtype).eps)

@@ -25,7 +25,6 @@ def points(*shifts):
     return {"shift": jnp.asarray(shifts)}
 
 
-@pytest.mark.slow("that a point does not see its neighbours in a block stays inside")
 def test_a_block_holds_one_row_per_draw_and_one_column_per_point():
     block = Blocks(noise_plus_shift, CHUNK)
     assert block(KEY, 0, points(0.0, 1.0, 2.0)).shape == (CHUNKS_PER_BLOCK * CHUNK, 3)
@@ -65,7 +64,6 @@ def test_a_point_does_not_see_its_neighbours():
     np.testing.assert_array_equal(block(KEY, 2, points(5.0, 3.0))[:, :1], block(KEY, 2, points(5.0)))
 
 
-@pytest.mark.slow("blocks that follow from key and number alone stay inside")
 def test_every_chunk_has_the_key_of_its_number():
     block = Blocks(lambda key, point: jax.random.normal(key), CHUNK)
     drawn = block(KEY, 1, points(0.0))[:, 0]

@@ -26,7 +26,6 @@ def missed(found, truth):
     return bool(np.any((found.low > truth) | (found.high < truth)))
 
 
-@pytest.mark.slow("bands of means, against groups drawn anew, stay inside")
 def test_families_are_covered_together():
     rng = np.random.default_rng(0)
     assert sum(missed(bands(ratios(rng), ERROR_RATE, draws=500), 2.0) for _ in range(RUNS)) <= LIMIT

@@ -97,7 +97,6 @@ def test_words_alone_do_not_tell_the_label_of_the_embedded_reviews():
     assert embedded().counting_accuracy < embedded().bayes_accuracy - 0.1
 
 
-@pytest.mark.slow("the bound itself, over all sentences, stays inside")
 def test_counting_words_by_logistic_regression_does_no_better_than_the_bound():
     from scipy.optimize import minimize
 

@@ -85,7 +85,6 @@ def test_epochs_and_seeds_differ():
     assert len(seen) == 6
 
 
-@pytest.mark.slow("holes of every length in every place, of short documents, stay inside")
 def test_every_length_and_every_place_of_the_hole_occurs():
     dataset = CharCorruptionDataset("\n".join(["abcdefghij" * 20] * 4000))
     batch = dataset.epoch(0)

@@ -48,7 +48,6 @@ def test_a_decoded_text_ends_at_the_mark():
     assert text.decode_text([*a_cat, text.eos, *a_cat]) == "a cat"
 
 
-@pytest.mark.slow("nothing inside asks this of captions; texts that come back stay inside")
 def test_captions_are_as_long_as_the_homework_has_them():
     """13.2 tokens on average, at most 33, 3,877 different ones."""
     lines = (shared_data("coco_captions_thu") / "train.txt").read_text("utf-8").splitlines()
@@ -101,7 +100,6 @@ def roberta(permuted):
 PLAIN = TEXTS.filter(lambda text: not any(mark in text for mark in RobertaBPE.marks))
 
 
-@pytest.mark.slow("the numbers of RoBERTa's marks, and texts that come back, stay inside")
 @given(text=PLAIN)
 def test_robertas_ids_are_gpt2s_under_other_numbers(roberta, text):
     """Reads the tables of two vocabularies, and encodes many texts by both."""
@@ -120,12 +118,10 @@ def test_robertas_marks_have_the_numbers_of_the_file(roberta):
     assert len(roberta) == 50_261
 
 
-@pytest.mark.slow("the same of GPT-2's vocabulary and WordPiece stays inside")
 def test_robertas_vocabulary_is_kept_by_a_checkpoint(roberta):
     assert vocabulary_from_json(roberta.as_json(), VOCABULARIES) == roberta
 
 
-@pytest.mark.slow("texts that RoBERTa's vocabulary reads and gives back stay inside")
 def test_a_text_may_be_read_as_if_behind_a_space(permuted, roberta):
     spaced = RobertaBPE.of_tables(permuted / "vocab.json", permuted / "merges.txt", spaced=True)
     assert spaced.encode_text("a cat").tolist() == roberta.encode_text(" a cat").tolist()
