@@ -81,6 +81,9 @@ class Memory:
 
     def __init__(self) -> None:
         self.peaks: dict[str, float] = {}
+        self.tests: dict[str, str] = {}
+        """The test in which each worker reached its peak, where it ran one."""
+        self.peak, self.test = 0.0, ""
         share_contexts()
 
     @pytest.hookimpl(trylast=True)
@@ -90,7 +93,9 @@ class Memory:
         gc.freeze()
 
     @pytest.hookimpl(trylast=True)
-    def pytest_runtest_logfinish(self) -> None:
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        if (peak := held("VmHWM")) > self.peak:
+            self.peak, self.test = peak, nodeid
         if held("VmRSS") > FULL:
             drop_programs()
 
@@ -98,15 +103,15 @@ class Memory:
     def pytest_testnodedown(self, node: Any) -> None:
         # A worker that died has told nothing.
         if "peak" in getattr(node, "workeroutput", {}):
-            self.peaks[node.gateway.id] = node.workeroutput["peak"]
+            self.peaks[node.gateway.id], self.tests[node.gateway.id] = node.workeroutput["peak"]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         peak = held("VmHWM")
         if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput["peak"] = peak
+            session.config.workeroutput["peak"] = peak, self.test
             return
-        self.peaks["this process"] = peak
+        self.peaks["this process"], self.tests["this process"] = peak, self.test
         if self.beyond and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -124,5 +129,5 @@ class Memory:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         terminalreporter.write_line(self.told)
         if self.beyond:
-            names = ", ".join(self.beyond)
-            terminalreporter.write_line(f"ERROR: {names} held more than {LIMIT / 1e9:g} GB; see tests/memory.py")
+            names = ", ".join(f"{worker} in {self.tests[worker]}" for worker in self.beyond)
+            terminalreporter.write_line(f"ERROR: more than {LIMIT / 1e9:g} GB held: {names}; see tests/memory.py")

@@ -54,20 +54,25 @@ def test_a_program_that_is_compiled_while_another_is_lowered_has_a_context_of_it
 def test_a_run_fails_if_a_worker_held_more_than_it_may(workers, told):
     run, watch = session(), memory.Memory()
     for name, peak in workers.items():
-        node = types.SimpleNamespace(gateway=types.SimpleNamespace(id=name), workeroutput={"peak": peak})
+        node = types.SimpleNamespace(
+            gateway=types.SimpleNamespace(id=name), workeroutput={"peak": (peak, f"a test of {name}")}
+        )
         watch.pytest_testnodedown(node)
     watch.pytest_sessionfinish(run)
     watch.pytest_terminal_summary(told)
     beyond = max(workers.values()) > 1.5e9
     assert run.exitstatus == (pytest.ExitCode.TESTS_FAILED if beyond else pytest.ExitCode.OK)
     assert told.lines[0].startswith("peak memory: gw0 1.40 GB, gw1 ")
-    assert ("gw1 held more than 1.5 GB" in "".join(told.lines)) == beyond
+    assert ("more than 1.5 GB held: gw1 in a test of gw1;" in "".join(told.lines)) == beyond
 
 
 def test_a_worker_hands_its_peak_to_the_process_that_started_it():
-    run = session(workeroutput={})
-    memory.Memory().pytest_sessionfinish(run)
-    assert run.config.workeroutput["peak"] == pytest.approx(memory.held("VmHWM"), rel=0.01, nan_ok=True)
+    run, watch = session(workeroutput={}), memory.Memory()
+    watch.pytest_runtest_logfinish("the only test")
+    watch.pytest_sessionfinish(run)
+    peak, test = run.config.workeroutput["peak"]
+    assert peak == pytest.approx(memory.held("VmHWM"), rel=0.01, nan_ok=True)
+    assert test == ("the only test" if memory.STATUS.exists() else "")
 
 
 def test_a_test_that_leaves_a_full_process_behind_has_its_programs_dropped(monkeypatch):
@@ -75,8 +80,8 @@ def test_a_test_that_leaves_a_full_process_behind_has_its_programs_dropped(monke
     program(jnp.zeros(()))
     watch = memory.Memory()
     monkeypatch.setattr(memory, "held", lambda field: memory.FULL - 1)
-    watch.pytest_runtest_logfinish()
+    watch.pytest_runtest_logfinish("a test")
     assert program._cache_size() == 1
     monkeypatch.setattr(memory, "held", lambda field: memory.FULL + 1)
-    watch.pytest_runtest_logfinish()
+    watch.pytest_runtest_logfinish("a test")
     assert program._cache_size() == 0
