@@ -1,7 +1,7 @@
 """An experiment is a declaration. This is the only loop that runs one.
 
 The loop owns the command line, the random keys, the error budget, the JSON, the provenance, the progress bar and
-the file names. `draw_figure` receives findings only, so no figure can show a number that is not in its JSON.
+the file names. `draw_figure` receives findings only. `tests/test_figures.py` finds numbers that are typed into it.
 
 Several threads judge the experiments. The main thread draws and writes what they find, in the order asked for. Each
 thread has a process that does its work, if the experiments can be loaded there too. Random keys come from names, so

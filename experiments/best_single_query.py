@@ -1,5 +1,7 @@
 """Is one head doomed, or was the query bad?"""
 
+import math
+
 from attnlab_theory.claims import Findings
 from attnlab_theory.claims.noisy_keys import best_query as claims
 from attnlab_theory.experiment import Experiment, main
@@ -32,6 +34,7 @@ def draw_figure(findings: Findings):
     )
     left.legend()
     grid = findings.of("no-query-for-the-pair-beats-the-best")
+    (variance,) = style.series_of(grid, "variance")
     xs, ys = sorted(set(grid.values("on_a"))), sorted(set(grid.values("on_b")))
     cells = [[grid.of(f.claim, on_a=x, on_b=y)[0].measured.centre for x in xs] for f in grid[:1] for y in ys]
     image = right.imshow(cells, origin="lower", aspect="auto", cmap="cividis_r", vmin=0.1, vmax=0.5)
@@ -54,8 +57,8 @@ def draw_figure(findings: Findings):
         yticklabels=[f"{y:g}" for y in ys],
         xlabel=r"$x$, weight of mean key $\mu_a$",
         ylabel=r"$y$, weight of mean key $\mu_b$",
-        title="Every query $x\\mu_a + y\\mu_b$ errs by 0.14 or more\n"
-        r"(noise variance $10^{-4}$; in both panels key $a$ has a random length)",
+        title=f"Every query $x\\mu_a + y\\mu_b$ errs by {grid[0].predicted.low:.2f} or more\n"
+        rf"(noise variance $10^{{{round(math.log10(variance))}}}$; in both panels key $a$ has a random length)",
     )
     figure.colorbar(image, ax=right, label="mean squared error")
     style.legend(figure)

@@ -42,7 +42,7 @@ def draw_figure(findings: Findings):
     style.draw_measured(sink, chosen, "beta")
     plain = findings.of("low-scores-silence-attention-without-a-sink")
     style.draw_measured(sink, plain, "beta", series=1, label="without a sink")
-    style.draw_refuted(sink, plain, "beta", label="the same without a sink (below 0.1)")
+    style.draw_refuted(sink, plain, "beta", label=f"the same without a sink (below {plain[0].predicted.high:g})")
     sink.set(
         xlabel=r"length $\beta$ of a query opposite to 16 keys (all values equal)",
         ylabel="length of the output",

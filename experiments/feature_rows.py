@@ -43,7 +43,9 @@ def draw_figure(findings: Findings):
             curve = findings.of("weights-within-one-deviation", estimator=estimator, f=f)
             style.draw_predicted(ax, curve, "offset", series=series, label=f"{estimator} features")
             style.draw_measured(ax, curve, "offset", series=series)
-        ax.axhline(0.6827, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: a normal law")
+        assert curve[0].rival is not None
+        normal = curve[0].rival.predicted.centre
+        ax.axhline(normal, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: a normal law")
         ax.set(title=f"Weights crowd near their mean, {f} features", ylim=(0.5, 1.02))
         ax.set(
             xlabel="places between query and key",

@@ -23,11 +23,14 @@ def draw_figure(findings: Findings):
     """The capacity against the width, and retrieval errors below the copy bound."""
     from attnlab_theory.report import style
 
+    capacity = Findings(as_capacity(f) for f in findings.of("interference-of-random-patterns"))
+    narrow, *_, wide = sorted(capacity, key=lambda f: f.setting["d"])
+    steps = (wide.setting["d"] - narrow.setting["d"]) / 2
+    growth = (wide.measured.centre / narrow.measured.centre) ** (1 / steps)
     figure, (held, error) = style.panels(
-        "Attention holds exponentially many patterns: about three times as many for two more dimensions",
+        f"Attention holds exponentially many patterns: {growth:.1f} times as many for two more dimensions",
         columns=2,
     )
-    capacity = Findings(as_capacity(f) for f in findings.of("interference-of-random-patterns"))
     style.draw_predicted(held, capacity, "d", label=r"attention, strength $\beta = d$")
     style.draw_measured(held, capacity, "d")
     widths = capacity.values("d")
@@ -36,7 +39,7 @@ def draw_figure(findings: Findings):
         [theory.classical_capacity(d) for d in widths],
         color=style.REFUTED,
         linestyle=(0, (4, 3)),
-        label="refuted: $0.138d$, as in classical Hopfield\nnetworks (drawn at 1 if smaller)",
+        label=f"refuted: ${theory.CLASSICAL:g}d$, as in classical Hopfield\nnetworks (drawn at 1 if smaller)",
     )
     held.set(
         yscale="log",

@@ -1,5 +1,7 @@
 """Which keys, queries and values send every input where it is wanted?"""
 
+from fractions import Fraction
+
 from attnlab_theory.claims import Findings
 from attnlab_theory.claims.routing import routing, shared_routing
 from attnlab_theory.experiment import Experiment, main
@@ -44,7 +46,8 @@ def draw_figure(findings: Findings):
         chosen = Findings(f for f in either if f.setting["length"] == length)
         style.draw_measured(cycles, chosen, "kind", label=label, series=series)
         cycles.plot(chosen.values("kind"), [f.predicted.low for f in chosen], "k_", markersize=40)
-    cycles.plot([], [], "k_", markersize=12, label="predicted: 1/27, 1/9 and 0")
+    shares = sorted({Fraction(f.predicted.low).limit_denominator(100) for f in either})
+    cycles.plot([], [], "k_", markersize=12, label=f"predicted: {', '.join(map(str, shares))}")
     cycles.set_xticks([0, 1], ["$Q$ and $K$ apart", "$Q = K$"])
     cycles.set(xlim=(-0.6, 1.6), ylim=(-0.01, 0.16), xlabel="random head on three orthonormal inputs")
     cycles.set_ylabel("share that routes the cycle")

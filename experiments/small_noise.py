@@ -32,7 +32,9 @@ def draw_figure(findings: Findings):
     left.legend(title="noise variance", title_fontsize=9)
     proved, forever = findings.of("delta-method"), findings.of("delta-method-at-any-noise")
     style.draw_predicted(right, proved, "variance", label="proved range")
-    style.draw_refuted(right, forever, "variance", label="always within 10 %")
+    style.draw_refuted(
+        right, forever, "variance", label=f"always within {100 * (forever[0].predicted.high - 1):.0f} %"
+    )
     for chosen in (proved, forever):
         style.draw_measured(right, chosen, "variance")
     right.set(

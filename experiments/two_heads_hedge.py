@@ -5,6 +5,12 @@ from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import two_heads as claims
 from attnlab_theory.experiment import Experiment, main
 
+AWAY = "stretched-key-points-away"
+"""The claim about a negative score. Its prediction is the same at every strength."""
+
+NEAR = "where-the-output-lands"
+"""The claim about cells of the square."""
+
 RARE = 0.001
 """Cells of the square with a smaller share of the problems stay empty."""
 
@@ -37,17 +43,17 @@ def draw_figure(findings: Findings):
     """Where c lies with one head and with two, the errors, and the chance of losing the key."""
     from attnlab_theory.report import style
 
+    landing = [findings.of(NEAR, heads=heads) for heads in (1, 2)]
+    one, two = (100 * of_heads.of(NEAR, low_a=0.4, low_b=0.4)[0].predicted.centre for of_heads in landing)
     figure, axes = style.panels(
-        "Two heads hedge: their output is near the wanted average in 89 % of problems,\nthat of one head in 1.5 %",
+        f"Two heads hedge: their output is near the wanted average in {two:.0f} % of problems,\n"
+        f"that of one head in {one:.1f} %",
         2,
         2,
         size=(9.6, 8.8),
     )
-    for ax, heads, title in zip(
-        axes, (1, 2), (r"one head, $\beta = 30$", r"two heads, $\beta = 30$, same keys"), strict=False
-    ):
-        cells = findings.of("where-the-output-lands", heads=heads)
-        draw_landing(ax, cells, title)
+    for ax, cells, who, keys in zip(axes, landing, ("one head", "two heads"), ("", ", same keys"), strict=False):
+        draw_landing(ax, cells, rf"{who}, $\beta = {cells[0].setting['beta']:g}${keys}")
     for series, (name, label) in enumerate(
         (
             ("one-head-error", "one head"),
@@ -66,13 +72,14 @@ def draw_figure(findings: Findings):
     for series, (name, label) in enumerate(
         (
             ("head-loses-its-key", r"head 1 gives $v_a$ less than half"),
-            ("stretched-key-points-away", "its score for key $a$ is negative"),
+            (AWAY, "its score for key $a$ is negative"),
         )
     ):
         style.draw_predicted(axes[3], findings.of(name), "beta", series=series, label=label)
         style.draw_measured(axes[3], findings.of(name), "beta", series=series)
     axes[3].set(xscale="log", xlabel=r"strength of the query, $\beta$", ylabel="probability", ylim=(0, 0.5))
-    axes[3].set(title="In 8 % of problems head 1 does not find key $a$")
+    away = 100 * findings.of(AWAY)[-1].predicted.centre
+    axes[3].set(title=f"In {away:.0f} % of problems head 1 does not find key $a$")
     axes[3].legend()
     style.legend(figure)
     return figure

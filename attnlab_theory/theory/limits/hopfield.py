@@ -55,9 +55,10 @@ def capacity_rate(strength_per_width: float) -> float:
     return r * (1 - t) - math.log1p(-(t**2)) / 2
 
 
-def classical_capacity(d: int) -> int:
-    """Patterns that Hopfield's network of 1982 can hold: 0.138 d.
+CLASSICAL = 0.138
+"""Patterns that Hopfield's network of 1982 can hold, for each dimension. Source: Amit et al. 1985."""
 
-    Source: Amit et al. 1985.
-    """
-    return max(1, round(0.138 * d))
+
+def classical_capacity(d: int) -> int:
+    """Patterns that Hopfield's network of 1982 can hold: 0.138 d, and one at least."""
+    return max(1, round(CLASSICAL * d))
