@@ -46,14 +46,17 @@ def near(target: Approximation) -> Said:
 
     The output is N / D, and N - o D has mean 0 for the right o. So |E out - o| is at most the root mean square of
     (N - o D) / D times the relative standard deviation of D, and twice that, for D is inside the first, too. Both
-    are had from the draws (`Approximation.noise`).
+    are had from the draws (`Approximation.noise`). This needs features of finite variance. The intervals are those
+    of means that are close to normal, so the error rate is approximate: the fewer draws make most of the variance,
+    the worse it holds.
 
     Outputs are compared one by one, and all together. Together they say how far they move from the mean of the
-    values that a query sees, towards softmax attention. A wrong scale or another kernel shows there first.
+    values that a query sees, towards softmax attention. A wrong scale or another kernel shows there first. The row
+    says how wrong a scale could be and pass.
     """
     count = COUNTS[-1] if "count" in target.names else None
     flags = (False, True) if "causal" in target.names else (False,)
-    width, together, calm = 0.0, 0.0, True
+    width, unseen, calm = 0.0, 0.0, True
     for tokens, causal in itertools.product(TOKENS, flags):
         given = _growing(target.drawn(tokens=tokens))
         errors = _errors(target, given, count, causal=causal)
@@ -72,19 +75,21 @@ def near(target: Approximation) -> Said:
         alpha = ALPHA / 2 / len(TOKENS) / len(flags)
         moved, room = _along(way, errors), float((slack * np.abs(way)).sum() / (way**2).sum())
         interval = BOUND.interval(moved, alpha)
-        together = max(together, interval.width / 2 + room)
+        chance = interval.width / 2 + room
+        # A mean that is off by this much is measured up to half a width nearer to the right one.
+        unseen = max(unseen, interval.width / 2 + chance)
         if not agrees(interval, 0.0, room):
             said = f"the mean of {DRAWS} draws goes {1 + moved.mean():.0%} of the way from the mean of the values"
-            said += f" to softmax attention ({call}; chance makes {together:.0%}): "
+            said += f" to softmax attention ({call}; chance makes {chance:.0%}): "
             return Said("fails", f"{said}the scale, the kernel, a sum or the law of the draws is wrong", DRAWS)
         one_by_one = _entries(errors, slack, alpha)
         if isinstance(one_by_one, str):
             return Said("fails", f"{one_by_one} would be the bias of a quotient; {call}", DRAWS)
         width = max(width, one_by_one)
-    if together > 1:
-        said = f"outputs scatter so much that a scale which is wrong by {together:.0%} would pass"
+    if unseen > 1:
+        said = f"outputs scatter so much that a scale which is wrong by {unseen:.0%} could pass"
         return Said("not judged", said, DRAWS * len(TOKENS))
-    said = f"{width:.2g} would be seen, and a scale that is wrong by {together:.0%}"
+    said = f"{width:.2g} would be seen; a scale that is wrong by less than {unseen:.0%} could pass"
     return Said("holds", f"{said}; false alarms {ALPHA:g}", DRAWS * len(TOKENS))
 
 

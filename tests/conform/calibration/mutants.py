@@ -36,7 +36,7 @@ UNSEEN = {
         "share_scale",
         "jnp.sqrt(jnp.asarray(refuse.nan_unless_positive(scale), q.dtype)) -> "
         "jnp.asarray(refuse.nan_unless_positive(scale), q.dtype) ** 0.525",
-    ): ("the scale is wrong by 3 %, and the row says that one which is wrong by 10 % would be seen"),
+    ): ("the scale is wrong by 3 %, and the row says that one which is wrong by 10 % could pass"),
     ("_log_quadratic", "jnp.sqrt(spread) -> spread ** 0.525"): (
         "the kernel is wrong by a few per cent, and the row says that a tenth of it would be seen"
     ),

@@ -1,5 +1,7 @@
 """Random features as a black box: right ones keep their laws, and every planted bug breaks one."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -60,7 +62,31 @@ def test_few_features_that_scatter_too_much_are_not_judged():
         return right(q, k, v, seed, 2)
 
     row = FeatureSuite(Direct(target), "random-features").row("approximates")
-    assert (row.verdict, "would pass" in row.line) == ("not judged", True)
+    assert (row.verdict, "could pass" in row.line) == ("not judged", True)
+
+
+@pytest.mark.slow("features with a floor that is too high stay inside")
+def test_a_row_that_admits_a_scale_says_so():
+    """Compares means of many draws whose variance is nearly infinite: a is close to 1/8.
+
+    The scale of the second program is wrong by half, and it holds. Both programs have
+    the same draws, so the row of the right one has to say that such a scale could pass.
+    """
+
+    def attention(scale):
+        def target(q, k, v, seed):
+            q, k = (x * x.dtype.type((scale / x.shape[-1] ** 0.5) ** 0.5) for x in (q, k))
+            f, g = (code.generalized(x, seed, 128, 0.12) for x in (q, k))
+            weights = f @ np.swapaxes(g, -1, -2)
+            return weights @ v / weights.sum(-1, keepdims=True)
+
+        return target
+
+    for scale in (1.0, 1.5):
+        row = FeatureSuite(Direct(attention(scale)), "random-features", {"scale": "rsqrt"}).row("approximates")
+        assert row.verdict == "holds"
+        (percent,) = re.findall(r"less than (\d+)% could pass", row.line)
+        assert int(percent) >= 50
 
 
 @pytest.mark.slow("features with a floor that is too high stay inside")
