@@ -293,7 +293,7 @@ def test_a_figure_of_an_experiment_shows_no_number_that_is_not_in_its_json(name)
 
 
 def runs() -> list[str]:
-    """The folders of labs that hold figures and the numbers behind them."""
+    """The folders of labs that hold figures and the numbers of them."""
     labs = [path.name for path in (ROOT / "attnlab_theory" / "labs").iterdir()]
     pictures = [path for name in (*labs, "birthplaces") for path in (ROOT / "figures" / name).rglob("*.png")]
     folders = {path.parent for path in pictures}
