@@ -8,30 +8,46 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from attnlab_theory.answers.questions import PLACEHOLDER, Entry, setting_of
+from attnlab_theory.answers.undecided import Undecidable
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.identities import IDENTITIES, check_identity
 from attnlab_theory.report.table import STYLES, measured_text
 from attnlab_theory.seeds import key_for
 
-SUPPORTED, REFUTED, OPEN = "supported", "refuted", "open"
+SUPPORTED, REFUTED, UNDECIDABLE, OPEN = "supported", "refuted", "undecidable-here", "open"
 """The status of an answer.
 
 Either its evidence carries it, or a submitted answer falls and the right one stands beside it, or it is open. Open
-means that the evidence is undecided or contradicts the answer. The sheet says which: both are suspects."""
+means that the evidence is undecided or contradicts the answer. The sheet says which: both are suspects. It is
+undecidable here if all that is decided carries it, and the rest is declared as what no run of this size decides.
+"""
 
-STATUS_STYLES = {SUPPORTED: "green", REFUTED: "magenta", OPEN: "yellow"}
+STATUS_STYLES = {SUPPORTED: "green", REFUTED: "magenta", UNDECIDABLE: "cyan", OPEN: "yellow"}
 
 JudgeClaim = Callable[[str], Findings]
 """A function from the name of a claim to its findings. The caller knows the budget."""
 
-Found = Callable[[str], Findings | None]
+
+class Judged(NamedTuple):
+    """The findings of one claim: of the judge or of a lab's run, and of a run of fresh seeds."""
+
+    findings: Findings
+    fresh: Findings = Findings()
+    """They decide, at the settings that they have."""
+
+    def at(self, fields: str) -> Finding | None:
+        """The finding that decides at a setting; None if there is none."""
+        return at_setting(self.fresh, fields) or at_setting(self.findings, fields)
+
+
+Found = Callable[[str], Judged | None]
 """A function from the name of a lab's claim to its findings. It gives None if the claim has not been judged."""
 
 
@@ -46,6 +62,10 @@ class Evidence:
     as_expected: bool
     quotable: bool = True
     """False if it was judged, but not at every setting that the answer quotes."""
+    earlier: tuple[Finding, ...] = ()
+    """What an earlier run found at settings at which fresh seeds decide."""
+    undecidable: tuple[Undecidable, ...] = ()
+    """The declarations that no run of this size decides it. They cover all that is undecided, or there are none."""
 
     @property
     def decided(self) -> bool:
@@ -74,10 +94,12 @@ class Answer:
         return any(e.decided and not e.as_expected for e in self.evidence)
 
     def as_json(self) -> dict[str, Any]:
-        """The contract's fields; `submitted` only where a submitted answer falls."""
-        listed = [{"name": e.name, "kind": e.kind, "verdict": e.verdict and str(e.verdict)} for e in self.evidence]
+        """The contract's fields. `submitted` and `undecidable` are there only where the answer is so."""
+        listed = [_evidence_as_json(e) for e in self.evidence]
         fields = {"id": self.id, "question": self.question, "answer": self.answer}
-        more = {} if self.submitted is None else {"submitted": self.submitted}
+        more: dict[str, Any] = {} if self.submitted is None else {"submitted": self.submitted}
+        if self.status == UNDECIDABLE:
+            more["undecidable"] = [each.as_json() for e in self.evidence for each in e.undecidable]
         return {**fields, "evidence": listed, "status": self.status, **more}
 
 
@@ -86,6 +108,8 @@ def answered(
     judge_claim: JudgeClaim | None = None,
     *,
     recorded: Findings | None = None,
+    fresh: Findings | None = None,
+    undecidable: Sequence[Undecidable] = (),
     options: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> Iterator[Answer]:
@@ -97,6 +121,8 @@ def answered(
         entries: questions of the sheet.
         judge_claim: judges a claim by name. Without it claims stay unjudged and their answers open.
         recorded: what training runs have found. An answer stays open if its finding is missing here.
+        fresh: what runs of fresh seeds have found of the statements that they decide.
+        undecidable: the declarations that no run of this size decides a statement.
         options: for each lab, the option of `attnlab LAB run` that names its arms.
         seed: draws the cases on which identities are tried.
 
@@ -105,18 +131,16 @@ def answered(
     """
     claims = functools.cache(judge_claim) if judge_claim else None
     verdicts = functools.cache(functools.partial(_judged, findings=claims, seed=seed))
-    by_name: dict[tuple[str, str], list[Finding]] = {}
-    for finding in recorded or ():
-        by_name.setdefault((finding.experiment, finding.claim), []).append(finding)
+    runs, later = _by_name(recorded or ()), _by_name(fresh or ())
 
-    def found(lab: str, name: str) -> Findings | None:
-        if (lab, name) in by_name:
-            return Findings(by_name[lab, name])
-        return None if claims is None or not _is_claim(name) else claims(name)
+    def found(lab: str, name: str) -> Judged | None:
+        if (lab, name) in runs or (lab, name) in later:
+            return Judged(*(Findings(each.get((lab, name), ())) for each in (runs, later)))
+        return None if claims is None or not _is_claim(name) else Judged(claims(name))
 
     def answer(entry: Entry) -> Answer:
         here = functools.partial(found, entry.lab)
-        trained = (_trained(entry, name, here(name)) for name in entry.findings)
+        trained = (_trained(entry, name, here(name), undecidable) for name in entry.findings)
         option = (options or {}).get(entry.lab, "")
         return _answer(entry, (*map(verdicts, entry.evidence), *trained), here, option)
 
@@ -124,13 +148,26 @@ def answered(
 
 
 def exit_code(answers: Sequence[Answer]) -> int:
-    """0 if all evidence is as expected; 1 if some is not. INCONCLUSIVE is not as expected."""
-    return 0 if all(e.as_expected for answer in answers for e in answer.evidence) else 1
+    """1 if an answer is open, else 0. What no run of this size decides is not open."""
+    return 1 if any(answer.status == OPEN for answer in answers) else 0
 
 
 def sheet_text(answers: Sequence[Answer]) -> RenderableType:
     """The sheet for the terminal."""
     return Group(*(part for answer in answers for part in _answer_text(answer)))
+
+
+def _evidence_as_json(evidence: Evidence) -> dict[str, Any]:
+    """Name, kind and verdict; `earlier` only where fresh seeds decide."""
+    fields = {"name": evidence.name, "kind": evidence.kind, "verdict": evidence.verdict and str(evidence.verdict)}
+    return fields | ({"earlier": [str(f.verdict) for f in evidence.earlier]} if evidence.earlier else {})
+
+
+def _by_name(findings: Iterable[Finding]) -> dict[tuple[str, str], list[Finding]]:
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        found.setdefault((finding.experiment, finding.claim), []).append(finding)
+    return found
 
 
 def _judged(name: str, *, findings: JudgeClaim | None, seed: int) -> Evidence:
@@ -156,18 +193,31 @@ def _evidence(name: str, kind: str, found: Findings | None) -> Evidence:
     return Evidence(name=name, kind=kind, verdict=order[0].verdict, as_expected=all(f.as_expected for f in found))
 
 
-def _trained(entry: Entry, name: str, found: Findings | None) -> Evidence:
+def _trained(entry: Entry, name: str, found: Judged | None, declared: Sequence[Undecidable]) -> Evidence:
     """A finding as evidence, at the settings that the answer quotes.
 
     A run judges only the arms that it trained. A verdict that is not as expected counts against the answer at any
-    setting.
+    setting and of any run. What a run left undecided, fresh seeds decide.
     """
     if found is None:
         return _evidence(name, "finding", None)
     quoted = [fields for claim, fields, *_ in PLACEHOLDER.findall(entry.answer) if claim == name]
-    at = [at_setting(found, fields) for fields in quoted]
-    told = Findings(f for f in found if not quoted or f in at or _contradicts(f))
-    return dataclasses.replace(_evidence(name, "finding", told or found), quotable=all(at))
+    at = [found.at(fields) for fields in quoted]
+    before = [at_setting(found.findings, fields) for fields in quoted if at_setting(found.fresh, fields)]
+    again = [f.setting for f in found.fresh]
+    every = (*found.fresh, *(f for f in found.findings if _contradicts(f) or f.setting not in again))
+    told = Findings(f for f in every if not quoted or f in at or _contradicts(f))
+    evidence = _evidence(name, "finding", told or Findings(every))
+    undecided = [f for f in told if f.verdict == Verdict.INCONCLUSIVE]
+    reasons = [[each for each in declared if each.covers(entry.lab, f)] for f in undecided]
+    # Only what is undecided may be declared undecidable. A contradiction, or a missing number, stays what it is.
+    only_undecided = evidence.verdict == Verdict.INCONCLUSIVE and all(at) and all(reasons)
+    return dataclasses.replace(
+        evidence,
+        quotable=all(at),
+        earlier=tuple(f for f in before if f is not None),
+        undecidable=tuple(dict.fromkeys(each for some in reasons for each in some)) if only_undecided else (),
+    )
 
 
 def _contradicts(finding: Finding) -> bool:
@@ -175,8 +225,10 @@ def _contradicts(finding: Finding) -> bool:
 
 
 def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found, option: str) -> Answer:
-    carried = all(e.decided and e.as_expected for e in evidence)
-    status = OPEN if not carried else REFUTED if entry.submitted else SUPPORTED
+    open_ones = [e for e in evidence if not (e.decided and e.as_expected)]
+    status = REFUTED if entry.submitted else SUPPORTED
+    if open_ones:
+        status = UNDECIDABLE if all(e.undecidable for e in open_ones) else OPEN
     submitted = entry.submitted
     return Answer(
         id=entry.id,
@@ -195,7 +247,7 @@ def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found, option: 
 def _filled(text: str, found: Found, lab: str, option: str) -> str:
     def number(match: re.Match[str]) -> str:
         findings = found(match[1])
-        finding = None if findings is None else at_setting(findings, match[2])
+        finding = None if findings is None else findings.at(match[2])
         if finding is not None:
             return measured_text(finding.measured)
         # A hole would be read over. Whoever wants the number is told how to get it.
@@ -231,7 +283,13 @@ def _answer_text(answer: Answer) -> Iterable[RenderableType]:
         command = f"attnlab {answer.lab} run"
         remedy = f"  ({command} judges it)" if e.kind == "finding" and e.verdict is None else ""
         remedy = remedy if e.quotable else f"  ({command}{_with_more(answer.option)} judges the rest)"
+        note = "" if e.undecidable else note
         yield Padding(Text.assemble(f"{e.kind} {e.name}  ", verdict, note, remedy), (0, 0, 0, 4))
+        for each in e.earlier:
+            yield Padding(Text(f"before, with {each.draws} seeds: {each.verdict}"), (0, 0, 0, 6))
+        for each in e.undecidable:
+            told = f"{each.runs} training runs would decide; there are {each.seeds}. {each.why}"
+            yield Padding(Text(f"{each.setting}: {told}"), (0, 0, 0, 6))
     yield Text()
 
 

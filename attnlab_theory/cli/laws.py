@@ -13,6 +13,7 @@ import tyro
 from attnlab_theory.options import RunOptions
 
 if TYPE_CHECKING:
+    from attnlab_theory.answers.undecided import Fresh
     from attnlab_theory.claims import Findings
 
 LABS = ("knowledge", "captions", "mixers", "recurrent", "reviews")
@@ -143,7 +144,7 @@ class Answers:
         from attnlab_theory.report import progress
 
         with progress.said("loading the experiments", quiet=self.json):
-            from attnlab_theory.answers import questions, sheet
+            from attnlab_theory.answers import questions, sheet, undecided
             from attnlab_theory.claims import CLAIMS, Findings
             from attnlab_theory.cli import library
             from attnlab_theory.experiment import judge_claim
@@ -152,7 +153,8 @@ class Answers:
 
             asked, labs = questions.chosen(self.question), library.labs()
             questions.refuse_undeclared(asked, labs)
-            recorded = _recorded(self.findings)
+            runs, undecidable = undecided.declared()
+            recorded, fresh = _recorded(self.findings), _fresh(self.findings, runs)
         claims = {claim.name for claim in CLAIMS} & {name for entry in asked for name in entry.evidence}
         board = Board(len(claims), quiet=self.json)
 
@@ -171,7 +173,8 @@ class Answers:
         interrupted = False
         try:
             with board.shown():
-                for answer in sheet.answered(asked, judged, recorded=recorded, options=options):
+                told = {"recorded": recorded, "fresh": fresh, "undecidable": undecidable, "options": options}
+                for answer in sheet.answered(asked, judged, **told):
                     answers.append(answer)
                     if not self.json:
                         with board.cleared():
@@ -206,4 +209,26 @@ def _recorded(folder: Path | None) -> "Findings":
     if folder and not found:
         files = " and no ".join(f"{lab}.json" for lab in LABS)
         raise ValueError(f"{folder} holds no {files}: make it with attnlab LAB run --out {folder}")
+    return Findings(found)
+
+
+def _fresh(folder: Path | None, runs: Sequence["Fresh"]) -> "Findings":
+    """What runs of fresh seeds found of the statements that they decide.
+
+    They are beside the committed runs. Where somebody's own run is quoted, they count for nothing.
+
+    Args:
+        folder: the folder of a run that is quoted, if one is named.
+        runs: that were declared. Those that nobody has made yet have found nothing.
+    """
+    from attnlab_theory.claims import Findings
+    from attnlab_theory.cli import library
+    from attnlab_theory.report.record import read_findings
+
+    found = []
+    for run in runs:
+        path = library.trained(run.lab) / "fresh" / run.name / f"{run.lab}.json"
+        own = folder or (Path("lab") / run.lab / f"{run.lab}.json").is_file()
+        if path.is_file() and not own:
+            found += [finding for finding in read_findings(path) if finding.claim in run.decides]
     return Findings(found)
