@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from attnlab_theory.answers.questions import setting_of
-from attnlab_theory.claims import Finding, Verdict
+from attnlab_theory.claims import Finding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,11 +92,10 @@ class Undecidable:
         return f"more than {self.more_than}" if self.decide is None else f"about {self.decide}"
 
     def covers(self, lab: str, finding: Finding) -> bool:
-        """Whether it is about this finding, which a run of this size or a smaller one left INCONCLUSIVE."""
+        """Whether it is about this INCONCLUSIVE finding, of a run of this size or a smaller one."""
         return (
             (self.lab, self.claim) == (lab, finding.claim)
             and setting_of(self.setting).items() <= finding.setting.items()
-            and finding.verdict == Verdict.INCONCLUSIVE
             and finding.draws <= self.seeds
         )
 

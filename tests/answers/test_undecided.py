@@ -115,8 +115,9 @@ def test_all_else_stays_open(found, declared):
     assert "undecidable" not in answer.as_json()
 
 
-def test_a_contradiction_cannot_be_declared_away():
-    found = Findings(dataclasses.replace(f, expect=YES) for f in about_heads(six=NO))
+@pytest.mark.parametrize("verdicts", [{"six": NO}, {"six": UNKNOWN, "eight": NO}], ids=str)
+def test_a_contradiction_cannot_be_declared_away(verdicts):
+    found = Findings(dataclasses.replace(f, expect=YES) for f in about_heads(**verdicts))
     answer = bonus(found)
     assert answer.contradicted
     assert (answer.status, sheet.exit_code([answer])) == ("open", 1)
@@ -144,6 +145,14 @@ def test_fresh_seeds_decide_where_the_setting_tells_of_more():
     """The chosen rate of an optimizer is in the setting, and fresh seeds may choose another."""
     answer = bonus(about_heads(more={"rate": 1}), only_six(YES, rate=2), declared=())
     assert answer.status == "supported"
+
+
+def test_fresh_seeds_decide_what_an_answer_rests_on_without_quoting_it():
+    entry = dataclasses.replace(questions.chosen("ann-hw3/bonus")[0], answer="Little.", findings=(HEADS,))
+    told = {"recorded": about_heads(), "undecidable": ()}
+    for fresh, status in ((None, "open"), (only_six(UNKNOWN), "open"), (only_six(YES), "supported")):
+        (answer,) = sheet.answered([entry], fresh=fresh, **told)
+        assert answer.status == status
 
 
 @pytest.mark.parametrize(
