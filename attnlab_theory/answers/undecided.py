@@ -144,4 +144,7 @@ def _made(kind: type[T], table: dict[str, Any]) -> T:
     if not needed <= set(table) <= {field.name for field in known}:
         what = f"a table {kind.__name__.lower()} of undecided.toml"
         raise ValueError(f"{what} has the fields {sorted(needed)}, not {sorted(table)}")
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in table.items()})
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
+    }
+    return kind(**values)
