@@ -14,8 +14,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from attnlab_theory.answers.declarations import Undecidable
 from attnlab_theory.answers.questions import PLACEHOLDER, Entry, setting_of
-from attnlab_theory.answers.undecided import Undecidable
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.identities import IDENTITIES, check_identity
 from attnlab_theory.report.table import STYLES, measured_text

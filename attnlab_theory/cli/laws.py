@@ -13,7 +13,7 @@ import tyro
 from attnlab_theory.options import RunOptions
 
 if TYPE_CHECKING:
-    from attnlab_theory.answers.undecided import Fresh
+    from attnlab_theory.answers.declarations import Fresh
     from attnlab_theory.claims import Findings
 
 LABS = ("knowledge", "captions", "mixers", "recurrent", "reviews")
@@ -144,7 +144,7 @@ class Answers:
         from attnlab_theory.report import progress
 
         with progress.said("loading the experiments", quiet=self.json):
-            from attnlab_theory.answers import questions, sheet, undecided
+            from attnlab_theory.answers import declarations, questions, sheet
             from attnlab_theory.claims import CLAIMS, Findings
             from attnlab_theory.cli import library
             from attnlab_theory.experiment import judge_claim
@@ -153,7 +153,7 @@ class Answers:
 
             asked, labs = questions.chosen(self.question), library.labs()
             questions.refuse_undeclared(asked, labs)
-            runs, undecidable = undecided.declared()
+            runs, undecidable = declarations.declared()
             recorded, fresh = _recorded(self.findings), _fresh(self.findings, runs)
         claims = {claim.name for claim in CLAIMS} & {name for entry in asked for name in entry.evidence}
         board = Board(len(claims), quiet=self.json)

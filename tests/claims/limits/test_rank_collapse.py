@@ -1,5 +1,7 @@
 """A layer in residual coordinates is the real operator's, and goes on where float64 ends."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -45,10 +47,10 @@ def test_a_crowd_has_the_scores_of_its_setting(scores, sign):
     assert np.allclose(np.mean(tokens, axis=0) + centre, 0)
 
 
-@pytest.mark.parametrize("skip", [False, True])
-@pytest.mark.parametrize("strength", [1e-4, 1e-3, 1e-2, 1.0])
-def test_the_rounding_is_enough_where_scores_are_too_weak_to_have_any(strength, skip):
-    for diameter in np.linspace(0.5, 2.5, 5):
-        setting = PAIR.at(layers=1, diameter=float(diameter), strength=strength, skip=skip)
-        drawn = np.array([PAIR.draw(jax.random.key(0), setting)])
-        assert PAIR.bound_at(setting).interval(drawn, 0.0).contains(PAIR.predicted_at(setting))
+def test_the_rounding_is_enough_where_scores_are_too_weak_to_have_any(subtests):
+    for skip, strength in itertools.product((False, True), (1e-4, 1e-3, 1e-2, 1.0)):
+        with subtests.test(f"{skip}, {strength}"):
+            for diameter in np.linspace(0.5, 2.5, 5):
+                setting = PAIR.at(layers=1, diameter=float(diameter), strength=strength, skip=skip)
+                drawn = np.array([PAIR.draw(jax.random.key(0), setting)])
+                assert PAIR.bound_at(setting).interval(drawn, 0.0).contains(PAIR.predicted_at(setting))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab_theory.answers import questions, sheet, undecided
-from attnlab_theory.answers.undecided import Fresh, Undecidable
+from attnlab_theory.answers import declarations, questions, sheet
+from attnlab_theory.answers.declarations import Fresh, Undecidable
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.cli import laws, library
 from attnlab_theory.labs.verdicts import MANY
@@ -19,7 +19,7 @@ from attnlab_theory.report import record
 from tests.answers.test_sheet import committed, text_of
 
 ROOT = Path(__file__).parents[2]
-FRESH, DECLARED = undecided.declared()
+FRESH, DECLARED = declarations.declared()
 HEADS = "number-of-heads-stays-within-the-margin"
 SIX = Undecidable(lab="captions", claim=HEADS, setting="arm=heads-6", seeds=5, decide=6, why="Nobody has time.")
 RUN = Fresh(lab="captions", name="heads", first=100, seeds=9, options="--arms scratch heads-6", decides=(HEADS,))
@@ -76,7 +76,7 @@ def test_what_no_run_of_this_size_decides_is_no_reason_for_exit_code_1():
 
 
 def test_an_expected_verdict_may_be_undecidable_here_too():
-    """Of a statement that is no conjecture, INCONCLUSIVE is not as expected."""
+    """INCONCLUSIVE is not as expected of a statement that is no conjecture."""
     found = Findings(dataclasses.replace(f, expect=YES) for f in about_heads())
     answer = bonus(found)
     assert (answer.status, sheet.exit_code([answer])) == ("undecidable-here", 0)
@@ -205,7 +205,7 @@ def test_seeds_that_have_been_looked_at_are_refused():
 
 def test_two_runs_that_decide_one_statement_are_refused():
     with pytest.raises(ValueError, match=f"heads and again both decide {HEADS}"):
-        undecided.refuse_two([RUN, dataclasses.replace(RUN, name="again")])
+        declarations.refuse_two([RUN, dataclasses.replace(RUN, name="again")])
 
 
 def test_a_declaration_has_one_number():
