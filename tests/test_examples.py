@@ -30,6 +30,8 @@ WITHOUT_EXAMPLE = {
     "stats.assumed_variance.VarianceState": "given by variance_check",
     "stats.draws.FrozenDraw": "raised by Blocks, whose example shows it",
     "stats.draws.NotOneNumber": "raised by Blocks",
+    "stats.draws.NotReal": "raised by Blocks",
+    "stats.draws.TooCoarse": "raised by check and measure",
     "stats.draws.TooLarge": "raised by Blocks",
 }
 """Public names that need none, each with the reason."""

@@ -20,6 +20,7 @@ from attnlab_theory.stats.interval import Interval
 from attnlab_theory.stats.rounds import Round, rounds
 
 P = TypeVar("P", bound=Setting)
+D = TypeVar("D")
 
 
 def judge(predicted: Interval, measured: Interval, resolution: float) -> Verdict:
@@ -84,8 +85,9 @@ def check(
     Raises:
         ValueError: if a hypothesis does not hold. Or if the resolution is not positive, or wider than the whole
             range that the bound allows. Or if the prediction contains that whole range. Or if `max_draws` is less
-            than a block. Or if a draw is not one finite number, breaks the bound's assumption or does not depend on
-            its key. Or if the resolution of an exact claim is finer than its rounding.
+            than a block. Or if a draw is not one finite real number, breaks the bound's assumption, calls out of
+            its program or is no function of its key. Or if the type of the draws is too coarse to decide. Or if the
+            resolution of an exact claim is finer than its rounding.
 
     Example:
         A coin with the chance 1/2. The first block, 8 chunks of 512 draws, already gives an interval narrower than
@@ -224,20 +226,32 @@ class _Case(Generic[P]):
     def is_decided(self) -> bool:
         return len(self.found) == len(self.predicted)
 
-    def judge(self, draws: np.ndarray, spent: float, *, error_rate: float, last: bool) -> None:
+    def judge(self, draws: np.ndarray, spent: float, kind: np.dtype, *, error_rate: float, last: bool) -> None:
         """Note a finding for every prediction that these draws decide, or for every prediction if these draws are
         the last.
 
+        What rounding may have moved decides nothing: an interval is judged as if it were wider by that much.
+
         Args:
             spent: the share of the error rate that this look at the draws takes.
+            kind: the type in which the draws were made.
             error_rate: the error rate of all looks together.
+
+        Raises:
+            ValueError: if rounding keeps a prediction from being decided.
         """
-        measured = self.bound.interval(draws, spent)
+        measured, moved = self.bound.interval(draws, spent, kind), self.bound.rounding(draws, kind)
+        within = Interval(measured.low - moved, measured.high + moved)
         verdicts = {
-            rival: judge(predicted, measured, self.resolution)
+            rival: judge(predicted, within, self.resolution)
             for rival, predicted in enumerate(self.predicted)
             if rival not in self.found
         }
+        if 2 * moved > self.resolution and (last or measured.width <= moved):
+            for rival, verdict in verdicts.items():
+                if verdict != judge(self.predicted[rival], measured, self.resolution):
+                    said = streams.TooCoarse(draws, kind, moved, self.resolution)
+                    raise ValueError(f"{self.claim.name} {said}, at {self.setting}")
         decided = {rival: v for rival, v in verdicts.items() if last or v != Verdict.INCONCLUSIVE}
         if not decided:
             return
@@ -301,7 +315,10 @@ def _refuse_idle(claim: Claim[P], setting: P, bound: Bound, resolution: float, p
 def _check_exact(claim: Claim[P], key: PRNGKeyArray, case: _Case[P]) -> None:
     interrupts.heed()
     # A draw made on the host in float64 stays so: nothing here passes through jax's default dtype.
-    value = np.asarray(claim.draw(key, case.setting), dtype=np.float64)
+    drawn = np.asarray(claim.draw(key, case.setting))
+    if drawn.dtype.kind in "cmMSU":
+        raise ValueError(f"{claim.name} {streams.NotReal(drawn.dtype)}, at {case.setting}")
+    value = drawn.astype(np.float64)
     if value.shape:
         raise ValueError(f"{claim.name} {streams.NotOneNumber(value.shape)}, at {case.setting}")
     _require_finite(claim, case.setting, value[None])
@@ -311,7 +328,7 @@ def _check_exact(claim: Claim[P], key: PRNGKeyArray, case: _Case[P]) -> None:
             f"{claim.name}: the resolution {case.resolution} is finer than the rounding error, which alone makes "
             f"an interval of width {width}, at {case.setting}; four times the rounding is enough"
         )
-    case.judge(value[None], 0.0, error_rate=0.0, last=True)
+    case.judge(value[None], 0.0, drawn.dtype, error_rate=0.0, last=True)
 
 
 def _check_rounds(
@@ -324,7 +341,7 @@ def _check_rounds(
     for round_ in _rounds(claim, size, max_draws):
         for index in round_.blocks:
             interrupts.heed()
-            values = _block_of_numbers(claim, cases[0].setting, functools.partial(block, key, index, points))
+            values = _draw(claim, cases[0].setting, functools.partial(block, key, index, points))
             for i, case in enumerate(cases):
                 if not case.is_decided:
                     _require_finite(claim, case.setting, values[:, i])
@@ -335,10 +352,10 @@ def _check_rounds(
                 continue
             interrupts.heed()
             row = np.concatenate(drawn[i])
-            case.judge(row, round_.spends(error_rate), error_rate=error_rate, last=round_.is_last)
+            case.judge(row, round_.spends(error_rate), block.kind, error_rate=error_rate, last=round_.is_last)
             if case.is_decided:
                 drawn[i].clear()
-        _refuse_frozen(claim, block)
+        _draw(claim, cases[0].setting, block.refuse_frozen)
         if all(case.is_decided for case in cases):
             return
 
@@ -350,16 +367,12 @@ def _rounds(claim: Claim[P], size: int, max_draws: int) -> Iterator[Round]:
         raise ValueError(f"{claim.name}: {error}") from None
 
 
-def _block_of_numbers(claim: Claim[P], setting: P, drawn: Callable[[], np.ndarray]) -> np.ndarray:
+def _draw(claim: Claim[P], setting: P, draw: Callable[[], D]) -> D:
+    """Draw, or look at what is drawn; what is refused is told of the claim."""
     try:
-        return drawn()
-    except (streams.NotOneNumber, streams.TooLarge) as error:
+        return draw()
+    except (streams.NotOneNumber, streams.NotReal, streams.TooLarge) as error:
         raise ValueError(f"{claim.name} {error}, at {setting}") from None
-
-
-def _refuse_frozen(claim: Claim[P], block: streams.Blocks) -> None:
-    try:
-        block.refuse_frozen()
     except streams.FrozenDraw as error:
         raise ValueError(f"{claim.name}: {error}") from None
 

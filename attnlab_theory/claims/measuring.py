@@ -86,8 +86,9 @@ def measure(
 
     Raises:
         ValueError: if the width is not positive, the error rate is not between 0 and 1, the bound is that of exact
-            numbers, or `max_draws` is less than a block. Or if a draw is not one finite number, breaks the bound's
-            assumption or does not depend on its key.
+            numbers, or `max_draws` is less than a block. Or if a draw is not one finite real number, breaks the
+            bound's assumption, calls out of its program or is no function of its key. Or if the type of the draws
+            is too coarse for the width.
 
     Example:
         How often a fair coin shows heads, to a width of 0.1. One block of 8 chunks is enough.
@@ -104,10 +105,15 @@ def measure(
     block = _sampler(draw, chunk)
     key, points = key_for(seed, "measure"), jnp.zeros(1)
     drawn: list[np.ndarray] = []
+    # The error rate holds of the numbers before they were rounded to their type: what that moves is added.
     for round_ in rounds(streams.CHUNKS_PER_BLOCK * chunk, max_draws):
         drawn += [block(key, index, points)[:, 0] for index in round_.blocks]
-        interval = bound.interval(np.concatenate(drawn), round_.spends(error_rate))
+        row = np.concatenate(drawn)
+        seen, moved = bound.interval(row, round_.spends(error_rate), block.kind), bound.rounding(row, block.kind)
         block.refuse_frozen()
+        if 2 * moved > width:
+            raise streams.TooCoarse(row, block.kind, moved, width)
+        interval = Interval(seen.low - moved, seen.high + moved)
         if interval.width <= width or round_.is_last:
             return Measurement(
                 interval=interval,

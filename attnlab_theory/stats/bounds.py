@@ -19,8 +19,12 @@ from attnlab_theory.stats.interval import Interval
 EVERYTHING = Interval(-math.inf, math.inf)
 
 ROUNDINGS = 4
-"""A draw may exceed the point of a law that it stands for by this many units in the last place. A product with a
-rounded constant, such as n * 0.1, misses n / 10 by up to two."""
+"""A draw may miss the point of a law that it stands for by this many units in the last place of its own type. A
+rounding moves a number by a share of 2^-p at most, with p binary digits, and a unit in the last place is at least
+this share of it. So these are four roundings: of a constant, of a product with it, of the point, and one more."""
+
+NEAR = 2.0**-10
+"""A draw that is a thousand times nearer to a point of a law than the next point is may stand for this point."""
 
 
 def refuse_error_rate(error_rate: float) -> None:
@@ -59,26 +63,30 @@ class Bound:
 
     name: str
     assumption: str
-    from_row: Callable[[np.ndarray, float], Interval]
+    from_row: Callable[..., Interval]
     """A function of a float64 row and an error rate, both checked. It returns the interval."""
     variance: float | None = None
     """The largest variance that a draw is assumed to have. None if nothing is assumed."""
     range: Interval | None = None
     """The range of the measured number, whatever the draws are. None if nothing is known."""
-    keeps_type: bool = False
-    """Whether `from_row` gets the draws in their own type instead."""
+    is_of_mean: bool = True
+    """Whether it is a mean that is bounded, and draws that are rounded to their type could move it. Draws that are
+    0 or 1 are not rounded; `exact` is told how far."""
+    takes_type: bool = False
+    """Whether `from_row` gets the type of the draws as well, by the name `kind`."""
 
     @property
     def is_exact(self) -> bool:
         """Whether one draw decides, with error rate zero."""
         return self.name == "exact"
 
-    def interval(self, draws: np.ndarray, error_rate: float) -> Interval:
+    def interval(self, draws: np.ndarray, error_rate: float, kind: np.dtype | None = None) -> Interval:
         """An interval that misses the expectation of a draw with probability at most `error_rate`.
 
         Args:
             draws: one row, of any real dtype; sums are taken in float64.
             error_rate: between 0 and 1; `exact` takes 0.
+            kind: the type in which the draws were made; by default the one that they have.
 
         Raises:
             ValueError: if the draws are not a row, are none, are not real or not finite or break the assumption, or
@@ -90,7 +98,57 @@ class Bound:
         _require(bool(np.all(np.isfinite(row))), "a draw is not finite")
         if not (self.is_exact and error_rate == 0):
             refuse_error_rate(error_rate)
-        return self.from_row(np.asarray(draws) if self.keeps_type else row, error_rate)
+        typed = {"kind": np.asarray(draws).dtype if kind is None else kind} if self.takes_type else {}
+        return self.from_row(row, error_rate, **typed)
+
+    def rounding(self, draws: np.ndarray, kind: np.dtype) -> float:
+        """How far the mean may have moved when the draws were rounded to their type; in units of a draw.
+
+        With p binary digits, rounding moves x by at most 2^-p |x|, or by half of the least positive number if x is
+        smaller than that. It moves the mean by no more than the mean of this.
+
+        Args:
+            draws: one row.
+            kind: the type in which they were made. Whole numbers and truth values are not rounded.
+
+        Example:
+            Near 2048 half-precision numbers are 2 apart. So the mean may be wrong by 1.
+
+            >>> round(student("draws").rounding(np.full(8, 2048.0), np.dtype(np.float16)), 6)
+            1.0
+            >>> student("draws").rounding(np.full(8, 2048), np.dtype(int))
+            0.0
+        """
+        if not self.is_of_mean or kind.kind in "biu":
+            return 0.0
+        relative, least = spacing(np.array([1.0, 0.0]), kind) / 2
+        return float(relative * np.mean(np.abs(draws), dtype=np.float64) + least)
+
+
+def spacing(values: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """Units in the last place of numbers in a type: how far away the next larger one is.
+
+    Args:
+        values: of any shape.
+        kind: the type. Whole numbers and truth values are not rounded.
+
+    Returns:
+        float64 numbers of this shape; infinite beyond the largest number of the type.
+
+    Example:
+        The brain float has eight binary digits.
+
+        >>> import ml_dtypes
+        >>> spacing(np.array([1.0, 200.0]), np.dtype(ml_dtypes.bfloat16)).tolist()
+        [0.0078125, 1.0]
+        >>> spacing(np.array([200.0]), np.dtype(int)).tolist()
+        [0.0]
+    """
+    if kind.kind in "biu":
+        return np.zeros(np.shape(values))
+    with np.errstate(over="ignore", invalid="ignore"):
+        units = np.spacing(np.abs(values).astype(kind)).astype(np.float64)
+    return np.where(np.isnan(units), math.inf, units)
 
 
 def exact(rounding: float) -> Bound:
@@ -111,7 +169,7 @@ def exact(rounding: float) -> Bound:
     if not 0 <= rounding < math.inf:
         raise ValueError(f"rounding must be finite and not negative, but is {rounding}")
     interval = functools.partial(_of_one_number, rounding=rounding)
-    return Bound("exact", f"deterministic, rounding error at most {rounding:.3g}", interval)
+    return Bound("exact", f"deterministic, rounding error at most {rounding:.3g}", interval, is_of_mean=False)
 
 
 def _of_one_number(draws: np.ndarray, error_rate: float, *, rounding: float) -> Interval:
@@ -181,7 +239,8 @@ def proportion() -> Bound:
         >>> interval.low, round(interval.high, 2)
         (0.0, 0.31)
     """
-    return Bound("proportion", "draws are 0 or 1 (Clopper-Pearson)", _clopper_pearson, range=Interval(0.0, 1.0))
+    assumption = "draws are 0 or 1 (Clopper-Pearson)"
+    return Bound("proportion", assumption, _clopper_pearson, range=Interval(0.0, 1.0), is_of_mean=False)
 
 
 def _clopper_pearson(draws: np.ndarray, error_rate: float) -> Interval:
@@ -206,7 +265,7 @@ def paired() -> Bound:
         (0.44, 0.71)
     """
     assumption = "draws are -1, 0 or 1 (Clopper-Pearson for either sign)"
-    return Bound("paired", assumption, _of_either_sign, range=Interval(-1.0, 1.0))
+    return Bound("paired", assumption, _of_either_sign, range=Interval(-1.0, 1.0), is_of_mean=False)
 
 
 def _of_either_sign(draws: np.ndarray, error_rate: float) -> Interval:
@@ -215,19 +274,30 @@ def _of_either_sign(draws: np.ndarray, error_rate: float) -> Interval:
     return Interval(gained.low - lost.high, gained.high - lost.low)
 
 
-def same_law(points: ArrayLike, chances: ArrayLike) -> Bound:
+def same_law(points: ArrayLike, chances: ArrayLike, rounding: ArrayLike = 0.0) -> Bound:
     """Dvoretzky, Kiefer and Wolfowitz: how far the law of the draws is from a given one, over all points at once.
 
     The interval is for max over the points of |P(draw <= point) - chance|: 0 exactly if the two laws agree there.
-    No property of the draws is assumed. A draw that exceeds a point by a few roundings of its own type counts as
-    equal: in float32, 0.2 is larger than the 0.2 of float64.
+    No property of the draws is assumed.
+
+    Draws are rounded: in float32, 0.2 is larger than the 0.2 of float64. So a draw that exceeds a point by r or
+    less counts as equal. By default r is four units in the last place of the draws' own type, enough for a product
+    of rounded numbers. A computation that loses more, such as exp(log p + 20) / e^20, needs `rounding`. Where r is
+    more than half of the way to the next point, the nearest point wins.
+
+    A law is refuted only if no rounding explains the difference. Let s be r, or a thousandth of the way to the
+    nearest other point if that is more. If rounding moved no draw by more than s, the share of unrounded draws up
+    to x lies between those of the rounded ones up to x - s and up to x + s. If every chance may lie between the
+    two, the lower end is 0. This holds for laws with atoms and without.
 
     Args:
         points: in increasing order.
         chances: P(draw <= point) under the given law, one for each point.
+        rounding: a bound on the absolute error of a computed draw; one for all points, or one for each.
 
     Raises:
-        ValueError: if there are no points, they are out of order, or the chances are not those of a law.
+        ValueError: if there are no points, they are out of order, the chances are not those of a law, or a rounding
+            is negative or not finite.
 
     Example:
         A fair coin: 0 or less with chance 1/2, 1 or less with chance 1. Half of a thousand draws are 0, so no
@@ -238,10 +308,19 @@ def same_law(points: ArrayLike, chances: ArrayLike) -> Bound:
         >>> interval.low, round(interval.high, 3)
         (0.0, 0.043)
 
+        Draws that are a millionth too large neither refute nor support it, unless this is said to be rounding.
+
+        >>> draws = np.tile([1e-6, 1 + 1e-6], 500)
+        >>> interval = coin.interval(draws, 0.05)
+        >>> interval.low, round(interval.high, 3)
+        (0.0, 0.543)
+        >>> round(same_law([0, 1], [0.5, 1.0], rounding=2e-6).interval(draws, 0.05).high, 3)
+        0.043
+
     Source: Massart 1990, corollary 1: the largest error of an empirical distribution function exceeds e with
     probability at most 2 exp(-2 n e^2).
     """
-    at, below = real_numbers(points), real_numbers(chances)
+    at, below, lost = real_numbers(points), real_numbers(chances), real_numbers(rounding)
     if at.ndim != 1 or at.shape != below.shape or not at.size:
         raise ValueError(
             f"a law needs a row of points and as many chances, not shapes {at.shape} and {below.shape}"
@@ -250,20 +329,41 @@ def same_law(points: ArrayLike, chances: ArrayLike) -> Bound:
         raise ValueError("the points of a law must increase")
     if not (np.all(np.diff(below) >= 0) and below[0] >= 0 and below[-1] <= 1):
         raise ValueError("the chances of a law must lie in [0, 1] and not fall")
-    interval = functools.partial(_distance_from, points=at, chances=below)
+    if lost.shape not in ((), at.shape) or not np.all((lost >= 0) & (lost < math.inf)):
+        raise ValueError(f"the rounding of a law must be finite and not negative, not {rounding}")
+    interval = functools.partial(_distance_from, points=at, chances=below, rounding=lost)
     assumption = f"any law, compared at {at.size} points (Dvoretzky-Kiefer-Wolfowitz)"
-    return Bound("same_law", assumption, interval, range=Interval(0.0, 1.0), keeps_type=True)
+    if np.any(lost):
+        assumption += f", rounding error at most {np.max(lost):.3g}"
+    return Bound("same_law", assumption, interval, range=Interval(0.0, 1.0), is_of_mean=False, takes_type=True)
 
 
-def _distance_from(draws: np.ndarray, error_rate: float, *, points: np.ndarray, chances: np.ndarray) -> Interval:
-    at = points
-    if np.issubdtype(draws.dtype, np.floating):
-        rounded = points.astype(draws.dtype)
-        at = rounded + ROUNDINGS * np.spacing(np.abs(rounded))
-    shares = np.searchsorted(np.sort(draws), at, side="right") / draws.size
-    distance = float(np.max(np.abs(shares - chances)))
+def _distance_from(
+    draws: np.ndarray,
+    error_rate: float,
+    *,
+    kind: np.dtype,
+    points: np.ndarray,
+    chances: np.ndarray,
+    rounding: np.ndarray,
+) -> Interval:
+    ordered = np.sort(draws)
+
+    def shares(at: np.ndarray) -> np.ndarray:
+        return np.searchsorted(ordered, at, side="right") / draws.size
+
+    moved = np.maximum(ROUNDINGS * spacing(points, kind), rounding)
+    gaps = np.diff(points)
+    before, after = np.append(math.inf, gaps), np.append(gaps, math.inf)
+    seen = shares(points + np.minimum(moved, after / 2))
+    ways = np.minimum(before, after)
+    perhaps = np.maximum(moved, np.where(np.isfinite(ways), NEAR * ways, 0.0))
+    fewest, most = shares(points - perhaps), shares(points + perhaps)
+    unexplained = float(np.max(np.maximum(chances - most, fewest - chances)))
+    distance = float(np.max(np.abs(seen - chances)))
     radius = math.sqrt(math.log(2 / error_rate) / (2 * draws.size))
-    return Interval(max(0.0, distance - radius), min(1.0, distance + radius))
+    low = distance - radius if unexplained > radius else 0.0
+    return Interval(max(0.0, low), min(1.0, distance + radius))
 
 
 def known_variance(variance: float) -> Bound:

@@ -4,24 +4,35 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import partial_eval
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from attnlab_theory.stats.bounds import ROUNDINGS, spacing
+
 CHUNKS_PER_BLOCK = 8
 """One block is this many chunks: 1, 2, 4 or 8 devices share it evenly."""
 
-HOST_CALL = re.compile("lapack|callback")
-"""In a lowered program: a call that leaves XLA for the host."""
+HOST_CALL = "lapack"
+"""In a lowered program: a call that leaves XLA for the host. Callbacks leave it, too, and are refused."""
 
+STATEFUL = re.compile("callback|debug_print|rng_uniform")
+"""Operations whose result need not be a function of their arguments. Of some of them jax notes no effect."""
+
+ROWS = 256
+"""So many draws are made again, each for its key alone."""
+
+ODD = 1 / 64
+"""The share of them that may differ. See `_strangers`."""
 
 OURS = "attnlab_theory."
 """Modules whose draws are traced once: the tests trace them again."""
@@ -31,14 +42,29 @@ ADDRESS = re.compile("0x[0-9a-f]+")
 _fresh = itertools.count()
 
 
+CONSTANTS = (
+    "random numbers of numpy or Python, and those of a fixed key, are constants once it is compiled: make every "
+    "one from the key, as in jax.random.uniform(key)"
+)
+OUTSIDE = (
+    "what happens there is no function of the key, and nobody can repeat it: leave out callbacks, prints and "
+    "references, and compute everything in jax from the key"
+)
+COPIED = "a rule of custom_vmap must give every key the draw that it has alone: mend the rule, or leave it out"
+
+
 class FrozenDraw(ValueError):
     """A draw whose chance does not come from its key."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(
-            f"the draw {said}; random numbers of numpy or Python, and those of a fixed key, are constants once "
-            "it is compiled: make every one from the key, as in jax.random.uniform(key)"
-        )
+    def __init__(self, said: str, remedy: str = CONSTANTS) -> None:
+        super().__init__(f"the draw {said}; {remedy}")
+
+
+class NotReal(ValueError):
+    """A draw that is no real number."""
+
+    def __init__(self, kind: np.dtype) -> None:
+        super().__init__(f"drew a {kind}, not a real number: take its real part, its imaginary part or its size")
 
 
 class TooLarge(ValueError):
@@ -48,6 +74,18 @@ class TooLarge(ValueError):
         super().__init__(
             f"drew the whole number {value:.0f}, beyond the 2**{_digits(kind)} up to which {kind} holds every one: "
             "draw a difference from something near, or a share"
+        )
+
+
+class TooCoarse(ValueError):
+    """Draws whose type does not tell apart what is to be told apart."""
+
+    def __init__(self, draws: np.ndarray, kind: np.dtype, moved: float, wanted: float) -> None:
+        most = float(np.max(np.abs(draws)))
+        super().__init__(
+            f"drew numbers up to {most:.8g} in {kind}, which are {float(spacing(np.array(most), kind)):.3g} apart "
+            f"there: rounding may move their mean by {moved:.3g}, and {wanted:.3g} is to be resolved; draw a "
+            "difference from something near, or in a finer type"
         )
 
 
@@ -95,32 +133,37 @@ class Blocks:
         self._draw, self._chunk = draw, chunk
         self._compiled: Callable[..., Array] | None = None
         self._frozen: FrozenDraw | None = None
-        self._is_whole = False
+        self._alone: Callable[..., Array] | None = None
+        self.kind: np.dtype = np.dtype(float)
+        """The type in which the draw makes its numbers, known after the first block; `int` if they are whole."""
 
     def __call__(self, key: PRNGKeyArray, index: int, points: Any) -> Float[np.ndarray, "block points"]:
         """One block of the stream, numbered `index`, at all points.
 
         Raises:
             NotOneNumber: if a draw gives an array.
+            NotReal: if it gives a complex number.
             TooLarge: if it gives a whole number that a float does not hold.
+            FrozenDraw: if its program calls out, before anything is called.
         """
         indices = jnp.arange(CHUNKS_PER_BLOCK, dtype=jnp.uint32) + jnp.uint32(index * CHUNKS_PER_BLOCK)
+        first = self._compiled is None
         if self._compiled is None:
-            point = jax.tree.map(lambda values: values[0], points)
-            traced = jax.make_jaxpr(self._number)(key, point)
-            self._frozen = _frozen(self._number, traced, key, point, again=not _is_ours(self._draw))
-            some_chunks = _in_chunks(_as_traced(traced), self._chunk)
-            self._compiled = _compiled(some_chunks, key, indices, points)
+            self._compiled = self._prepared(key, indices, points)
         values = np.asarray(self._compiled(key, indices, points))
-        if self._is_whole and (most := np.max(np.abs(values))) >= 2.0 ** _digits(values.dtype):
+        if self.kind.kind == "i" and (most := np.max(np.abs(values))) >= 2.0 ** _digits(values.dtype):
             raise TooLarge(most, values.dtype)
-        return values.reshape(CHUNKS_PER_BLOCK * self._chunk, -1)
+        values = values.reshape(CHUNKS_PER_BLOCK * self._chunk, -1)
+        if first and self._alone is not None and self._frozen is None:
+            self._frozen = _strangers(values, np.asarray(self._alone(key, indices, points)), self.kind)
+        return values
 
     def refuse_frozen(self) -> None:
         """Refuse a draw whose chance does not come from its key; after a block, whose own faults come first.
 
         Equal draws are no sign: a true claim may be about a constant. What is looked at is the traced program. Its
-        key must be used. Two traces must be one program: numbers of numpy or Python differ between them.
+        key must be used. Two traces must be one program: unseeded numbers of numpy or Python differ between them.
+        A draw that says by itself how many keys are vectorised must give each what it gives that key alone.
 
         Raises:
             FrozenDraw: if the draw is refused.
@@ -128,9 +171,26 @@ class Blocks:
         if self._frozen:
             raise self._frozen
 
+    def _prepared(self, key: PRNGKeyArray, indices: Array, points: Any) -> Callable[..., Array]:
+        """The block's program, compiled; notes what `refuse_frozen` and the first block have to know."""
+        point = jax.tree.map(lambda values: values[0], points)
+        traced = jax.make_jaxpr(self._number)(key, point)
+        _refuse_calls(traced.jaxpr)
+        self._frozen = _frozen(self._number, traced, key, point, again=not _is_ours(self._draw))
+        number = _as_traced(traced)
+        some_chunks = _in_chunks(number, self._chunk)
+        # Where jax alone says how rows are made together, only roundings differ from rows made alone. A test would
+        # cost a second compilation, and could refuse nothing but draws that are all rounding.
+        if not _is_ours(self._draw) and _has_strange_rules(traced.jaxpr):
+            _refuse_calls(jax.make_jaxpr(some_chunks)(key, indices, points).jaxpr)  # those in the stranger's rule
+            self._alone = jax.jit(_one_by_one(number, self._chunk))
+        return _compiled(some_chunks, key, indices, points)
+
     def _number(self, key: PRNGKeyArray, point: Any) -> Array:
         drawn = jnp.asarray(self._draw(key, point))
-        self._is_whole = jnp.issubdtype(drawn.dtype, jnp.integer)
+        if not any(jnp.issubdtype(drawn.dtype, each) for each in (jnp.floating, jnp.integer, jnp.bool_)):
+            raise NotReal(drawn.dtype)
+        self.kind = drawn.dtype if jnp.issubdtype(drawn.dtype, jnp.floating) else np.dtype(int)
         value = drawn.astype(jax.dtypes.canonicalize_dtype(float))
         if value.shape:
             raise NotOneNumber(value.shape)
@@ -146,12 +206,93 @@ def _in_chunks(number: Callable[[PRNGKeyArray, Any], Array], chunk: int) -> Call
     at_all_points = jax.vmap(jax.vmap(number, in_axes=(None, 0)), in_axes=(0, None))
 
     def one_chunk(key: PRNGKeyArray, index: Array, points: Any) -> Array:
-        return at_all_points(jax.random.split(jax.random.fold_in(key, index), chunk), points)
+        return at_all_points(_keys(key, index, chunk), points)
 
     def some_chunks(key: PRNGKeyArray, indices: Array, points: Any) -> Array:
         return jax.lax.map(lambda index: one_chunk(key, index, points), indices)
 
     return some_chunks
+
+
+def _keys(key: PRNGKeyArray, index: Array, chunk: int) -> Array:
+    return jax.random.split(jax.random.fold_in(key, index), chunk)
+
+
+def _one_by_one(number: Callable[[PRNGKeyArray, Any], Array], chunk: int) -> Callable[..., Array]:
+    """A draw at one point, as the first `ROWS` draws of a block, one after the other."""
+
+    def rows(key: PRNGKeyArray, indices: Array, points: Any) -> Array:
+        keys = jax.vmap(lambda index: _keys(key, index, chunk))(indices).reshape(-1)[:ROWS]
+        return jax.lax.map(lambda each: jax.lax.map(lambda point: number(each, point), points), keys)
+
+    return rows
+
+
+def _refuse_calls(jaxpr: Jaxpr) -> None:
+    """Refuse a program that runs Python, or reads or writes anything but its arguments and results.
+
+    Raises:
+        FrozenDraw: if it does.
+    """
+    called = {each.primitive.name for each in _operations(jaxpr) if STATEFUL.search(each.primitive.name)}
+    if called := called or {type(effect).__name__ for effect in jaxpr.effects}:
+        raise FrozenDraw(f"calls out of its program ({min(called)})", OUTSIDE)
+
+
+def _operations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """All operations of a program, and of the programs inside of it."""
+    left, seen = [jaxpr], set()
+    while left:
+        program = left.pop()
+        if id(program) in seen:
+            continue
+        seen.add(id(program))
+        for operation in program.eqns:
+            yield operation
+            inside = jax.tree.leaves(list(operation.params.values()))
+            left += [each.jaxpr for each in inside if isinstance(each, ClosedJaxpr)]
+            left += [each for each in inside if isinstance(each, Jaxpr)]
+
+
+def _has_strange_rules(jaxpr: Jaxpr) -> bool:
+    """Whether somebody else than jax says how an operation is done for many keys at once."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("jax.")]
+    of_jax = {each for module in modules for each in list(vars(module).values()) if isinstance(each, Primitive)}
+    return any(
+        not getattr(operation.params["rule"], "__module__", "").startswith("jax.")  # sequential_vmap is jax's own
+        if operation.primitive.name == "custom_vmap_call"
+        else operation.primitive.name == "ffi_call" or operation.primitive not in of_jax
+        for operation in _operations(jaxpr)
+    )
+
+
+def _strangers(together: np.ndarray, alone: np.ndarray, kind: np.dtype) -> FrozenDraw | None:
+    """Why draws that were made together are not those of their keys alone, or None.
+
+    The two programs round differently, and nobody has a bound for that: a draw may be a small difference of large
+    numbers. So a draw may move by an eighth of d, the median distance between the draws of two keys. A copy moves
+    further. For let a share q of all draws lie within d/8 of one number. Then a share q^2 of the pairs lies within
+    d/4 of each other, and half of the pairs do not lie within d. So q^2 <= 1/2, and at least 29 of 100 draws of a
+    copy are seen. If half of the pairs agree, d is 0, and every draw is seen that is not the copied one.
+
+    A rounding can turn over a comparison, and the draw with it. That befalls one draw in thousands: one in 64 may.
+
+    Args:
+        together: a block; [draws, points].
+        alone: its first rows again, each key by itself.
+        kind: the type of the draws.
+    """
+    together = together[: len(alone)]
+    with np.errstate(invalid="ignore"):
+        usual = np.median(np.abs(alone - np.roll(alone, 1, axis=0)), axis=0)
+        away = np.abs(together - alone)
+        rounding = ROUNDINGS * spacing(np.maximum(np.abs(alone), np.abs(together)), kind)
+        odd = ~((away <= np.maximum(usual / 8, rounding)) | np.isnan(alone) & np.isnan(together))
+    if np.all(np.sum(odd, axis=0) <= max(1, ODD * len(alone))):
+        return None
+    row, point = np.unravel_index(np.argmax(np.where(odd, away, -1.0)), odd.shape)
+    both = f"{together[row, point]:.6g} among many keys and {alone[row, point]:.6g} for the same key alone"
+    return FrozenDraw(f"gives {both}", COPIED)
 
 
 def _is_ours(draw: Callable) -> bool:
@@ -213,7 +354,7 @@ def _compiled(some_chunks: Callable[..., Array], *arguments: Any) -> Callable[..
     on_processor = devices[0].platform == "cpu"
     share = math.gcd(CHUNKS_PER_BLOCK, len(devices))
     # Programs of two processor devices that call LAPACK or Python wait for each other's threads, and hang.
-    if on_processor and share > 1 and HOST_CALL.search(jax.jit(some_chunks).lower(*arguments).as_text()):
+    if on_processor and share > 1 and HOST_CALL in jax.jit(some_chunks).lower(*arguments).as_text():
         share = 1
     mesh = Mesh(np.array(devices[:share]), ("chunk",))
     here, split = PartitionSpec(), PartitionSpec("chunk")

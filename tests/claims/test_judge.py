@@ -178,6 +178,14 @@ def test_what_cannot_be_judged_is_refused(subtests):
             {"draw": lambda key, coin: 2**24 + jax.random.randint(key, (), 0, 2), "bound": known_variance(1.0)},
             r"coin drew the whole number 1677721\d, beyond the 2\*\*24 up to which float32 holds every one",
         ),
+        (
+            {"draw": lambda key, coin: jax.lax.complex(*jax.random.uniform(key, 2))},
+            "coin drew a complex64, not a real number: take its real part, .* at Coin",
+        ),
+        (
+            {"bound": exact(0.1), "draw": lambda key, coin: jnp.asarray(0.5 + 1j)},
+            "coin drew a complex64, not a real number",
+        ),
     ]:
         with subtests.test(said), pytest.raises(ValueError, match=said):
             checked(coin_claim(**changes))
@@ -230,6 +238,42 @@ def test_a_resolution_as_wide_as_the_range_a_bound_and_whole_numbers_that_fit_ar
     assert found.verdict != REFUTED
 
 
+def shifted_coin(offset, kind, **changes):
+    """The true claim about a coin and an offset, drawn in a type."""
+
+    def draw(key, coin):
+        return jnp.asarray(offset, kind) + jnp.asarray(jax.random.uniform(key) < 0.5, kind)
+
+    declared = {"draw": draw, "predict": Interval.point(offset + 0.5), "bound": known_variance(0.3)}
+    return coin_claim(settings=(Coin(chance=0.5),), **declared | changes)
+
+
+@pytest.mark.parametrize(("offset", "kind"), [(2**24, "float32"), (2048, "float16")])
+def test_a_true_mean_that_the_type_of_the_draws_does_not_hold_is_refused_and_not_refuted(offset, kind):
+    said = f"coin drew numbers up to {offset} in {kind}, which are 2 apart there: rounding may move their mean by 1"
+    with pytest.raises(ValueError, match=f"{said}, and 0.1 is to be resolved; draw a difference .* at Coin"):
+        checked(shifted_coin(offset, kind))
+
+
+def test_a_mean_that_rounding_moved_by_less_than_the_resolution_is_supported():
+    """All draws are 2048, and the mean is 2048.5: two units of rounding may hide in a resolution of 3."""
+    (found,) = checked(shifted_coin(2048, "float16", resolution=3.0))
+    assert (found.verdict, found.measured.high < 2048.5) == (SUPPORTED, True)
+    (found,) = checked(shifted_coin(2048, "float16", resolution=3.0, predict=Interval.at_least(2052.0)))
+    assert found.verdict == REFUTED
+
+
+@pytest.mark.parametrize("kind", ["bool", "int8", "bfloat16", "float16"])
+def test_a_coin_may_be_drawn_in_any_type(kind):
+    """Its bound knows that it is 0 or 1, which every type holds. The resolution is finer than half precision."""
+
+    def draw(key, coin):
+        return jnp.asarray(jax.random.uniform(key) < 2**-12, kind)
+
+    claim = coin_claim(draw=draw, predict=Interval.at_most(0.5), resolution=1e-6, settings=(Coin(chance=0.5),))
+    assert checked(claim)[0].verdict == SUPPORTED
+
+
 def test_a_fixed_key_beside_the_real_one_and_equal_draws_are_legal():
     def fixed(key, coin):
         return jnp.where(jax.random.uniform(KEY_OF_ITS_OWN) < 2, jax.random.uniform(key), 0)
@@ -243,11 +287,13 @@ def test_a_fixed_key_beside_the_real_one_and_equal_draws_are_legal():
 
 
 def test_no_room_that_draws_knows_the_random_numbers_of_numpy_or_python():
-    """The lab's own draws are traced once, so this stands for the second trace."""
+    """The lab's own draws are traced once, and never made again one by one: this stands for both."""
     package = Path(attnlab_theory.__file__).parent
     for room in ("attention", "claims", "sampling", "construct"):
         for path in (package / room).rglob("*.py"):
-            assert not re.search(r"\bnp\.random|numpy\.random|^import random|^from random", path.read_text(), re.M)
+            text = path.read_text()
+            assert not re.search(r"\bnp\.random|numpy\.random|^import random|^from random", text, re.M)
+            assert not re.search(r"custom_vmap|ffi_call|\bPrimitive\(", text)
 
 
 @pytest.mark.parametrize("error_rate", [0.0, 1.0, -0.5, math.nan])

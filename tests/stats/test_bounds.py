@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 import pytest
 import scipy.stats
@@ -346,6 +347,74 @@ def test_points_of_a_law_meet_draws_that_are_rounded_to_their_type(tenth):
     assert draws.dtype == np.float32
     found = same_law(np.arange(10) / 10, np.arange(1, 11) / 10).interval(draws, 1e-6)
     assert found.low == 0.0
+
+
+KINDS = {kind: np.dtype(kind) for kind in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+@pytest.mark.parametrize("tenth", [lambda i, kind: i / kind.type(10), lambda i, kind: i * kind.type(0.1)])
+@pytest.mark.parametrize("carried", [np.float32, None], ids=["in float32", "as drawn"])
+def test_a_true_law_of_tenths_stands_in_every_type_and_a_wrong_one_falls(kind, tenth, carried):
+    """Blocks carry draws as float32; the roundings are those of the type in which they were made."""
+    drawn = tenth((np.arange(10_000) % 10).astype(kind), kind)
+    assert drawn.dtype == kind
+    draws = drawn.astype(kind if carried is None else np.promote_types(kind, carried))
+    found = same_law(np.arange(10) / 10, np.arange(1, 11) / 10).interval(draws, 1e-6, kind)
+    assert (found.low, found.high < 0.03) == (0.0, True)
+    shifted = same_law(np.arange(10) / 10 - 0.05, np.arange(1, 11) / 10).interval(draws, 1e-6, kind)
+    assert shifted.low > 0.07
+
+
+def test_points_that_are_closer_than_the_roundings_of_the_type_are_told_apart():
+    """From 128 on, neighbours in the brain float are 1 apart, and four units are four whole numbers."""
+    kind, n = np.dtype(ml_dtypes.bfloat16), 200
+    draws = (np.arange(10_000) % n).astype(kind)
+    found = same_law(np.arange(n), np.arange(1, n + 1) / n).interval(draws, 1e-6)
+    assert (found.low, found.high < 0.03) == (0.0, True)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_a_true_law_is_not_refuted_where_its_type_is_coarse(kind):
+    draws = np.random.default_rng(0).uniform(size=100_000).astype(kind)
+    points = np.linspace(0.005, 0.995, 199)
+    assert same_law(points, points).interval(draws, 0.05).low == 0.0
+    whole = (2047 + np.arange(1000) % 6).astype(kind)
+    assert same_law(2047 + np.arange(6), np.arange(1, 7) / 6).interval(whole, 0.05).low == 0.0
+
+
+def test_a_law_whose_draws_lose_more_than_four_roundings_states_how_much():
+    """exp(log p + 20) / e^20: the logarithm of a number of size e^20 has an error of 1e-6, and so has p."""
+    tenths, chances = np.arange(1, 11) / 10, np.arange(1, 11) / 10
+    p = ((1 + np.arange(10_000) % 10) / 10).astype(np.float32)
+    draws = np.exp(np.log(p) + np.float32(20)) / np.exp(np.float32(20))
+    unsaid, said = (same_law(tenths, chances, rounding) for rounding in (0.0, 3e-6))
+    assert (unsaid.interval(draws, 1e-6).low, unsaid.interval(draws, 1e-6).high > 0.1) == (0.0, True)
+    assert said.interval(draws, 1e-6).high < 0.03
+    assert said.assumption.endswith("rounding error at most 3e-06")
+    assert "rounding" not in unsaid.assumption
+    of_each = same_law(tenths, chances, 3e-6 * np.ones(10))
+    assert of_each.interval(draws, 1e-6) == said.interval(draws, 1e-6)
+
+
+@pytest.mark.parametrize("rounding", [-1e-6, math.nan, math.inf, [1e-6]])
+def test_a_rounding_of_a_law_that_is_none_is_refused(rounding):
+    with pytest.raises(ValueError, match="the rounding of a law must be finite and not negative, not "):
+        same_law([0.0, 1.0], [0.5, 1.0], rounding)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_rounding_to_a_type_moves_a_mean_by_no_more_than_a_bound_says(kind):
+    exactly = np.random.default_rng(0).lognormal(0.0, 3.0, 10_000)
+    rounded = exactly.astype(kind).astype(np.float64)
+    allowed = student("draws").rounding(rounded, kind)
+    moved = np.mean(np.abs(rounded - exactly))
+    assert moved <= allowed <= 4 * max(moved, 2.0**-55 * np.mean(exactly))
+    for bound in (exact(0.1), proportion(), paired(), same_law([0.0], [0.5])):
+        assert bound.rounding(rounded, kind) == 0.0
+    for bound in (known_variance(1.0), bounded(0.0, 1.0), normal("draws")):
+        assert bound.rounding(rounded, kind) == allowed
+        assert bound.rounding(rounded, np.dtype(int)) == bound.rounding(rounded, np.dtype(bool)) == 0.0
 
 
 def test_what_a_bound_allows_is_known_of_all_but_the_unbounded():
