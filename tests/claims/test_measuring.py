@@ -57,6 +57,17 @@ def test_without_a_bound_the_measurement_says_that_nothing_is_guaranteed():
     assert "no bound was given" in measure(coin, width=0.1).bound
 
 
+def test_what_rounding_may_have_moved_is_part_of_the_interval():
+    """All draws are 2048, and the mean is 2048.5."""
+    found = measure(
+        lambda key: 2048 + jnp.asarray(jax.random.uniform(key) < 0.5, jnp.float16),
+        width=4.0,
+        bound=known_variance(1e-4),
+    )
+    assert found.is_narrow_enough
+    assert found.interval.low < 2048.5 < found.interval.high
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -69,6 +80,10 @@ def test_without_a_bound_the_measurement_says_that_nothing_is_guaranteed():
         ({"draw": lambda key: jnp.zeros(2)}, r"drew an array of shape \(2,\), not one number"),
         ({"draw": lambda key: jnp.asarray(jnp.nan)}, "not finite"),
         ({"draw": lambda key: jnp.asarray(2.0), "bound": proportion()}, "neither 0 nor 1"),
+        (
+            {"draw": lambda key: 2048 + jnp.asarray(jax.random.uniform(key) < 0.5, jnp.float16)},
+            "drew numbers up to 2048 in float16, .* may move their mean by 1, and 0.1 is to be resolved",
+        ),
         (
             {"draw": lambda key: jnp.asarray(1.0), "bound": proportion()},
             "the draw gives the same number for every key",

@@ -20,7 +20,7 @@ from jax.interpreters import batching, mlir
 from attnlab_theory.claims import Verdict, measure
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval, bounded
-from attnlab_theory.stats.draws import Blocks, FrozenDraw
+from attnlab_theory.stats.draws import Blocks, FrozenDraw, _strangers
 from tests.toys import BLOCK, Coin, checked, coin_claim
 
 NUMPYS = np.random.default_rng(0)
@@ -188,6 +188,18 @@ def test_a_draw_that_is_copied_from_point_to_point_is_refused():
 @pytest.mark.parametrize("draw", [flipped_at(0.5), uniform, far_off], ids=["coin", "uniform", "far"])
 def test_a_right_rule_of_custom_vmap_is_legal(draw):
     judged(lambda key, point: shared_by_all(draw, each_its_own)(key))
+
+
+def test_rows_may_differ_by_rounding_and_a_few_comparisons_may_turn_over():
+    alone = np.random.default_rng(0).normal(size=(256, 1)).astype(np.float32)
+    coins = (alone > 0).astype(np.float32)
+    turned = coins.copy()
+    turned[:4] = 1 - turned[:4]
+    for together, by_itself in ((1.0001 * alone + 0.05, alone), (turned, coins)):
+        assert _strangers(together, by_itself, alone.dtype) is None
+    turned[4] = 1 - turned[4]
+    for together, by_itself in ((alone[::-1], alone), (alone + 1, alone), (turned, coins)):
+        assert _strangers(together, by_itself, alone.dtype) is not None
 
 
 def test_a_draw_that_is_all_rounding_is_legal():
