@@ -1,11 +1,11 @@
 """Claims: sentences with a number that is predicted, measured and judged."""
 
 from attnlab_theory.claims import cost, features, limits, noisy_keys, positions, routing, selecting, sparse
-from attnlab_theory.claims.claim import Claim, Finding, Findings, Rival, Verdict, exact_claim, foil
+from attnlab_theory.claims.claim import Claim, ControlFinding, Finding, Findings, Rival, Verdict, exact_claim, foil
 from attnlab_theory.claims.judging import check, check_rivals, judge
 from attnlab_theory.claims.measuring import Measurement, measure
 from attnlab_theory.claims.setting import Setting, Traced
-from attnlab_theory.claims.statement import Statement
+from attnlab_theory.claims.statement import Beyond, Control, Identity, Instead, Paired, Statement
 
 CLAIMS: tuple[Claim, ...] = (
     *selecting.CLAIMS,
@@ -22,10 +22,16 @@ claims."""
 
 __all__ = [
     "CLAIMS",
+    "Beyond",
     "Claim",
+    "Control",
+    "ControlFinding",
     "Finding",
     "Findings",
+    "Identity",
+    "Instead",
     "Measurement",
+    "Paired",
     "Rival",
     "Setting",
     "Statement",

@@ -335,6 +335,20 @@ class RivalFinding:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ControlFinding:
+    """How a measured number compares with that of a control, such as an untrained model."""
+
+    what: str
+    """The control. If there are several, the strongest."""
+    number: Interval | None
+    """How far the measured number is beyond the control's; None if nobody measured it. If `is_difference` is false,
+    the control's own number."""
+    is_difference: bool
+    verdict: Verdict
+    """REFUTED if the control does as well or better, INCONCLUSIVE if nobody knows."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Finding:
     """One claim at one setting, judged. The fields are those of the result files.
 
@@ -370,6 +384,8 @@ class Finding:
     """The variance that the bound assumes, and the variance of the draws. None if the bound assumes no variance."""
     rival: RivalFinding | None = None
     """What the same draws say of the claim's rival; None if the claim has no rival."""
+    control: ControlFinding | None = None
+    """How far the number of a lab is beyond a control; None for an identity, and for claims."""
 
     @property
     def as_expected(self) -> bool:

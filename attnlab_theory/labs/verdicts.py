@@ -9,6 +9,9 @@ All statements about training that a lab judges are one family. The family's err
 rate.
 
 Too few runs decide nothing. Then there is no verdict, and a line says how many runs are missing.
+
+A statement is supported only if its control, such as an untrained model, does not pass as well. The number that
+tells them apart is one more number of the family.
 """
 
 import collections
@@ -16,11 +19,11 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import scipy  # special is loaded when first used: it takes a quarter of a second
 
-from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.claims import Beyond, ControlFinding, Finding, Findings, Identity, Instead, Paired, Verdict
 from attnlab_theory.claims.judging import judge
 from attnlab_theory.claims.statement import LEAST, Statement
 from attnlab_theory.labs import estimates
@@ -44,6 +47,10 @@ class Case(NamedTuple):
     estimate: Estimate
     predicted: Interval
     """Where the statement says that the number lies."""
+    beyond: tuple[Estimate, ...] = ()
+    """How far the number is beyond that of each control, if others tell."""
+    instead: Interval | None = None
+    """The number of a control, if it has one of its own."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,7 +85,8 @@ class Verdicts:
     unjudged: tuple[Unjudged, ...]
     """Statements with too few runs. They are no findings, and no exit code depends on them."""
     family: int
-    """How many verdicts about training share the error rate: one for each setting of a statement."""
+    """How many numbers share the error rate: one for each verdict about training, and those that compare it with its
+    control."""
     error_rate: float
     """The probability that any verdict of the family errs."""
     apart: Mapping[float, int]
@@ -163,7 +171,7 @@ def verdicts_on(
         error_rate: of all statements about training together.
     """
     cases = [
-        Case(stated, estimate, predicted)
+        Case(stated, estimate, predicted, stated.beyond(estimate, measured), stated.of_control(estimate, measured))
         for estimate in measured
         for stated in statements
         if stated.asks(estimate) and (predicted := stated.predicts(estimate, measured)) is not None
@@ -180,9 +188,10 @@ def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_
         error_rate: of all statements about training together.
     """
     of_training = [each for each in cases if each.stated.of_training]
-    family = sum(each.estimate.runs >= each.stated.least for each in of_training)
+    enough = [each for each in of_training if each.estimate.runs >= each.stated.least]
+    family, whole = len(enough) + len(_controls(enough)), len(of_training) + len(_controls(of_training))
     # Whoever adds runs adds verdicts, too: the least number is that of the family of all.
-    needed, at_last = (runs_needed(error_rate / max(count, 1)) for count in (family, len(of_training)))
+    needed, at_last = (runs_needed(error_rate / max(count, 1)) for count in (family, whole))
     found: list[Finding] = []
     left: list[Unjudged] = []
     undecided: list[Undecided] = []
@@ -193,10 +202,9 @@ def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_
             least = max(stated.least, at_last)
             left.append(Unjudged(statement=stated.statement, needs=least, **told))
             continue
-        rate = error_rate / family if stated.of_training else estimate.error_rate
-        found.append(_finding(case, experiment, rate))
+        found.append(_finding(case, experiment, error_rate / max(family, 1)))
         if stated.of_training and found[-1].verdict == Verdict.INCONCLUSIVE:
-            undecided.append(Undecided(**told, decide=runs_that_decide(case, rate)))
+            undecided.append(Undecided(**told, decide=_plan(case, error_rate / family)))
     apart = collections.Counter(each.estimate.error_rate for each in cases if not each.stated.of_training)
     return Verdicts(
         findings=Findings(found),
@@ -206,6 +214,11 @@ def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_
         apart=dict(apart),
         undecided=tuple(undecided),
     )
+
+
+def _controls(cases: Sequence[Case]) -> set[int]:
+    """The numbers that compare with controls, each once, and none that is judged itself."""
+    return {id(each) for case in cases for each in case.beyond} - {id(case.estimate) for case in cases}
 
 
 @functools.cache
@@ -244,16 +257,25 @@ def runs_that_decide(case: Case, error_rate: float) -> int | None:
     return None
 
 
+def _plan(case: Case, error_rate: float) -> int | None:
+    """The least number of runs that would decide both the statement and the difference from its control."""
+    own = judge(case.predicted, case.estimate.at(error_rate), case.stated.resolution)
+    open_ = [case] if own == Verdict.INCONCLUSIVE else []
+    beyond = [each for each in case.beyond if each.runs >= LEAST and each.at(error_rate).low <= 0]
+    open_ += [case._replace(estimate=each, predicted=Interval.at_least(0.0)) for each in beyond]
+    plans = [runs_that_decide(each, error_rate) for each in open_]
+    known = [runs for runs in plans if runs is not None]
+    return max(known) if known and len(known) == len(plans) else None
+
+
 def _quantile(runs: int, error_rate: float) -> float:
     """The half-width of a t interval, in standard errors."""
     return -float(scipy.special.stdtrit(runs - 1, error_rate / 2))
 
 
-def _finding(case: Case, experiment: str, error_rate: float) -> Finding:
-    stated, estimate = case.stated, case.estimate
-    if stated.of_training:
-        estimate = dataclasses.replace(estimate, interval=estimate.at(error_rate), error_rate=error_rate)
-    return estimates.judged(
+def _finding(case: Case, experiment: str, of_each: float) -> Finding:
+    stated, estimate = case.stated, _at_rate(case.estimate, case.stated, of_each)
+    finding = estimates.judged(
         estimate,
         experiment=experiment,
         claim=stated.name,
@@ -263,6 +285,50 @@ def _finding(case: Case, experiment: str, error_rate: float) -> Finding:
         resolution=stated.resolution,
         expect=stated.expect,
     )
+    control = _beside_its_control(case, estimate, of_each)
+    if control is None:
+        return finding
+    verdicts = {finding.verdict, control.verdict}
+    least = next(each for each in (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED) if each in verdicts)
+    return dataclasses.replace(finding, control=control, verdict=least)
+
+
+def _beside_its_control(case: Case, estimate: Estimate, of_each: float) -> ControlFinding | None:
+    """Whether the number is beyond that of the control. A comparison that nobody made leaves this open."""
+    match case.stated.control:
+        case Identity():
+            return None
+        case Paired(what):
+            beyond = not estimate.interval.overlaps(Interval.point(0.0))
+            verdict = Verdict.SUPPORTED if beyond else Verdict.INCONCLUSIVE
+            return ControlFinding(what=what, number=estimate.interval, is_difference=True, verdict=verdict)
+        case Instead(what):
+            number, verdict = case.instead, Verdict.INCONCLUSIVE
+            if number is not None and not estimate.interval.overlaps(number):
+                verdict = Verdict.SUPPORTED
+            return ControlFinding(what=what, number=number, is_difference=False, verdict=verdict)
+        case Beyond(what):
+            if not case.beyond or not all(_tells(each, case.stated) for each in case.beyond):
+                return ControlFinding(what=what, number=None, is_difference=True, verdict=Verdict.INCONCLUSIVE)
+            every = [_at_rate(each, case.stated, of_each) for each in case.beyond]
+            least = min(every, key=lambda each: each.interval.low)
+            verdict = judge(Interval.at_least(0.0), least.interval, 0.0)
+            name = str(least.setting.get("control", what))
+            return ControlFinding(what=name, number=least.interval, is_difference=True, verdict=verdict)
+        case unknown:
+            assert_never(unknown)
+
+
+def _tells(estimate: Estimate, stated: Statement) -> bool:
+    """Whether a number is about what the statement is about: training runs, unless it is known without chance."""
+    return not stated.of_training or estimate.runs >= LEAST or estimate.error_rate == 0
+
+
+def _at_rate(estimate: Estimate, stated: Statement, of_each: float) -> Estimate:
+    """A number of training at the error rate of each of the family. Others keep their own."""
+    if not stated.of_training or estimate.error_rate == 0:
+        return estimate
+    return dataclasses.replace(estimate, interval=estimate.at(of_each), error_rate=of_each)
 
 
 def _at(rate: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attnlab_theory import inputs
 from attnlab_theory.claims import Finding, Findings, Verdict
-from attnlab_theory.claims.claim import RivalFinding
+from attnlab_theory.claims.claim import ControlFinding, RivalFinding
 from attnlab_theory.stats import Interval, VarianceCheck, VarianceState
 
 
@@ -30,6 +30,7 @@ def as_json(finding: Finding) -> dict[str, Any]:
         "expect": None if finding.expect is None else str(finding.expect),
         "variance": None if finding.variance is None else _variance_as_json(finding.variance),
         "rival": None if finding.rival is None else _rival_as_json(finding.rival),
+        **({} if finding.control is None else {"control": _control_as_json(finding.control)}),
     }
 
 
@@ -40,6 +41,11 @@ def _variance_as_json(variance: VarianceCheck) -> dict[str, Any]:
 
 def _rival_as_json(rival: RivalFinding) -> dict[str, Any]:
     return {**dataclasses.asdict(rival), "predicted": ends(rival.predicted), "verdict": str(rival.verdict)}
+
+
+def _control_as_json(control: ControlFinding) -> dict[str, Any]:
+    number = None if control.number is None else ends(control.number)
+    return {**dataclasses.asdict(control), "number": number, "verdict": str(control.verdict)}
 
 
 def ends(interval: Interval) -> list[float | None]:
@@ -57,15 +63,16 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 
 
 def from_json(value: dict[str, Any]) -> Finding:
-    """The finding that `as_json` wrote. The last two keys may be missing: older versions did not write them."""
+    """The finding that `as_json` wrote. The last three keys may be missing."""
     inputs.refuse_other_fields(value, FIELDS)
     intervals = {name: from_ends(value[name]) for name in ("predicted", "measured")}
     expect = value["expect"]
     judged = {"verdict": Verdict(value["verdict"]), "expect": None if expect is None else Verdict(expect)}
-    variance, rival = value.get("variance"), value.get("rival")
+    variance, rival, control = value.get("variance"), value.get("rival"), value.get("control")
     beside = {
         "variance": None if variance is None else _variance_from_json(variance),
         "rival": None if rival is None else _rival_from_json(rival),
+        "control": None if control is None else _control_from_json(control),
     }
     setting = {name: _with_tuples(given) for name, given in value["setting"].items()}
     return Finding(**{**value, "setting": setting, **intervals, **judged, **beside})
@@ -86,6 +93,11 @@ def _variance_from_json(value: dict[str, Any]) -> VarianceCheck:
 def _rival_from_json(value: dict[str, Any]) -> RivalFinding:
     read = {"predicted": from_ends(value["predicted"]), "verdict": Verdict(value["verdict"])}
     return RivalFinding(**{**value, **read})
+
+
+def _control_from_json(value: dict[str, Any]) -> ControlFinding:
+    number = None if value["number"] is None else from_ends(value["number"])
+    return ControlFinding(**{**value, "number": number, "verdict": Verdict(value["verdict"])})
 
 
 def read_findings(path: Path) -> Findings:

@@ -9,7 +9,7 @@ layer-normalised keys, whatever the lengths of keys do (docs/mathematics/heads.m
 
 from typing import Any
 
-from attnlab_theory.claims import Statement
+from attnlab_theory.claims import Beyond, Statement
 from attnlab_theory.labs.heads.traces import Kept
 from attnlab_theory.stats import Interval
 
@@ -60,10 +60,26 @@ SPARED = 0.01
 """A head whose absence costs at most this accuracy can be spared."""
 
 
-def _at_home(section: str, **told: Any) -> Statement:
+CONTROLS = "random weights or shuffled tokens"
+"""Models that a statement about a trained model has to exceed: the strongest of them decides."""
+
+
+def beyond(quantity: str) -> str:
+    """The name of the difference of a number from that of its strongest control, towards what is stated."""
+    return f"{quantity}, beyond its controls"
+
+
+def _at_home(section: str, *, quantity: str, **told: Any) -> Statement:
     """A statement whose source is a section of docs/mathematics/heads.md."""
-    source = f"mathematics/heads.md#{section}"
-    return Statement(source=source, resolution=FINE, expect=None, of_training=False, **told)
+    return Statement(
+        source=f"mathematics/heads.md#{section}",
+        quantity=quantity,
+        control=Beyond(CONTROLS, beyond(quantity)),
+        resolution=FINE,
+        expect=None,
+        of_training=False,
+        **told,
+    )
 
 
 STATEMENTS = (
