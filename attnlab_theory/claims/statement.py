@@ -64,17 +64,20 @@ class Instead:
 
 @dataclasses.dataclass(frozen=True)
 class Beyond:
-    """Another number of the same run says how far the model is beyond the control: it has to lie above 0.
+    """Another number of the same run says how far the model is beyond the control: it has to lie above a level.
 
-    Numbers count whose setting has the given fields, and agrees with that of the statement's number in all fields
-    that both have. The least of them decides.
+    Numbers count whose setting has the given fields, and agrees with that of the statement's number in all other
+    fields that both have. The least of them decides.
     """
 
     what: str
     """The control, a noun."""
     quantity: str
-    where: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """The values that fields of its setting must have. A tuple lists several values for one field."""
+    where: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    """The values that fields of its setting must have, or a function from the statement's number to them. A tuple
+    lists several values for one field."""
+    above: float = 0.0
+    """What the control reaches."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,15 +186,16 @@ class Statement:
         control = self.control
         if not isinstance(control, Beyond):
             return ()
+        where = control.where(measured) if callable(control.where) else control.where
         return tuple(
             each
             for each in every
             if each.quantity == control.quantity
-            and has_fields(each.setting, control.where)
+            and has_fields(each.setting, where)
             and all(
                 measured.setting[name] == value
                 for name, value in each.setting.items()
-                if name in measured.setting and name not in control.where
+                if name in measured.setting and name not in where
             )
         )
 

@@ -58,11 +58,15 @@ class Estimate:
         """The number of training runs in the mean. It is one if the draws are not training runs."""
         return self.draws if self.bound in _OF_RUNS else 1
 
+    @property
+    def over_runs(self) -> bool:
+        """Whether it is about training runs that nobody has made yet, and so errs by chance."""
+        return self.bound in _OF_RUNS and self.error_rate > 0
+
     def at(self, error_rate: float) -> Interval:
         """The interval over training runs at another error rate.
 
-        An estimate from a file of an older version has no `values`. Then its t interval is stretched. An end that
-        was cut off stays where it is.
+        An estimate from a file of an older version has no `values`. Then its t interval is stretched.
 
         Raises:
             ValueError: if the draws are not training runs.
@@ -73,6 +77,10 @@ class Estimate:
             )
         if self.values:
             return _cut(_OF_RUNS[self.bound].interval(np.array(self.values), error_rate), self.within)
+        return self.stretched(error_rate)
+
+    def stretched(self, error_rate: float) -> Interval:
+        """A t interval at another error rate, from its ends alone. An end that was cut off stays where it is."""
         before, now = (
             float(scipy.special.stdtrit(self.draws - 1, rate / 2)) for rate in (self.error_rate, error_rate)
         )
@@ -150,6 +158,32 @@ def known(quantity: str, value: float, draws: int, how: str, **setting: Any) -> 
         draws=draws,
         bound=how,
         error_rate=0.0,
+    )
+
+
+def apart(estimate: Estimate, quantity: str, number: float, *, below: bool = False) -> Estimate:
+    """How far an estimate lies above a number that is known, such as what a control reaches.
+
+    Args:
+        estimate: what was measured.
+        quantity: the name of the difference.
+        number: what is known.
+        below: whether to measure how far it lies below the number instead.
+    """
+
+    def at(value: float) -> float:
+        return number - value if below else value - number
+
+    def moved(interval: Interval) -> Interval:
+        return Interval(*sorted((at(interval.low), at(interval.high))))
+
+    return dataclasses.replace(
+        estimate,
+        quantity=quantity,
+        value=at(estimate.value),
+        interval=moved(estimate.interval),
+        values=tuple(map(at, estimate.values)),
+        within=moved(estimate.within),
     )
 
 

@@ -16,7 +16,7 @@ from attnlab_theory.labs.folders import RUN
 from attnlab_theory.labs.terms import of_records
 from attnlab_theory.report.formulas import plain
 from attnlab_theory.report.record import read_findings
-from attnlab_theory.report.table import CUTS, interval_text, measured_text, tallies
+from attnlab_theory.report.table import CUTS, by_control, interval_text, measured_text, tallies
 from attnlab_theory.stats import Interval
 
 NAME = "README.md"
@@ -146,7 +146,7 @@ def _of_findings(findings: Findings) -> Iterator[str]:
             _setting(finding),
             interval_text(finding.predicted),
             _range(finding.measured),
-            finding.verdict,
+            f"{finding.verdict}: {said}" if (said := by_control(finding)) else finding.verdict,
         )
         for each in lines
         if each.settings <= MANY

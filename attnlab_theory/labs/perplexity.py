@@ -9,10 +9,11 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from attnlab_theory.labs.estimates import Estimates, mean
+from attnlab_theory.claims import Beyond
+from attnlab_theory.labs.estimates import Estimate, Estimates, apart, known, mean
 from attnlab_theory.labs.sentences import Encoded
 from attnlab_theory.language.corpora.batches import Batch, Numbers, by_length
-from attnlab_theory.language.corpora.grammar import Grammar
+from attnlab_theory.language.corpora.grammar import Grammar, embedded
 from attnlab_theory.stats import student
 
 FLOOR_ERROR_RATE = 1e-6
@@ -22,6 +23,10 @@ MARGIN = 0.02
 """Losses that differ by less count as equal. In nats per token: 2 % of a perplexity. Stated before any run."""
 
 OVER_SENTENCES = student("sentences are independent, and their losses have light tails")
+
+ABOVE = "loss above the grammar"
+
+UNIGRAM, BELOW = "loss of a unigram", "test loss below a unigram"
 
 ROWS = 64
 """How many sentences are computed at once."""
@@ -99,7 +104,52 @@ def floor(
     if language is None:
         return Estimates()
     above = above_the_grammar(found, sentences, language, block)
-    return Estimates([mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **setting)])
+    return Estimates([mean(ABOVE, above, OVER_SENTENCES, FLOOR_ERROR_RATE, **setting)])
+
+
+def without_context(arm: str) -> Beyond:
+    """The control of a statement that losses are equal. Models that ignore the context have equal ones.
+
+    Args:
+        arm: with whose loss the others are compared. It has to lie below that of a unigram.
+    """
+    what = "models that know how frequent tokens are, and ignore the context"
+    return Beyond(what, BELOW, {"arm": arm}, above=MARGIN)
+
+
+def of_a_unigram(language: Grammar | None, test: Encoded) -> Estimate:
+    """`loss of a unigram`: the least loss per token of any model that ignores the context.
+
+    Args:
+        language: the grammar. None: the frequencies of tokens in the test sentences take its place.
+        test: the sentences.
+    """
+    if language is not None:
+        return _of_the_grammar(language)
+    targets = test.rows.y[np.arange(test.rows.y.shape[1]) < test.lengths[:, None]]
+    shares = np.unique(targets, return_counts=True)[1] / len(targets)
+    told = "counted: frequencies of tokens in these very sentences"
+    return known(UNIGRAM, float(-shares @ np.log(shares)), len(targets), told)
+
+
+def beside_a_unigram(found: Sequence[Estimate], arm: str) -> Estimates:
+    """`test loss below a unigram`: how far an arm's test loss lies below that of a unigram.
+
+    A run of an older version has no loss of a unigram. It is computed if the run knew the embedded grammar. Else
+    there is no such number.
+    """
+    unigrams = [each for each in found if each.quantity == UNIGRAM]
+    new: list[Estimate] = []
+    if not unigrams and any(each.quantity == ABOVE for each in found):
+        unigrams = new = [_of_the_grammar(embedded())]
+    losses = [each for each in found if each.quantity == "test loss" and each.setting.get("arm") == arm]
+    differences = (apart(each, BELOW, unigram.value, below=True) for unigram in unigrams for each in losses)
+    return Estimates((*new, *differences))
+
+
+def _of_the_grammar(language: Grammar) -> Estimate:
+    told = "computed: the entropy of a token of the grammar"
+    return known(UNIGRAM, language.unigram_entropy, 1, told)
 
 
 def above_the_grammar(

@@ -10,15 +10,15 @@ rate.
 
 Too few runs decide nothing. Then there is no verdict, and a line says how many runs are missing.
 
-A statement is supported only if its control, such as an untrained model, does not pass as well. The number that
-tells them apart is one more number of the family.
+A statement is supported only if its control, such as an untrained model, does not pass as well. If a number over
+runs tells them apart, it is one more number of the family.
 """
 
 import collections
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, assert_never
 
 import scipy  # special is loaded when first used: it takes a quarter of a second
@@ -28,6 +28,7 @@ from attnlab_theory.claims.judging import judge
 from attnlab_theory.claims.statement import LEAST, Statement
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.estimates import ERROR_RATE, Estimate
+from attnlab_theory.report.table import by_control
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.bounds import refuse_error_rate
 
@@ -61,13 +62,13 @@ class Unjudged:
     statement: str
     setting: dict[str, Any]
     runs: int
-    """How many runs there are."""
+    """How many runs there are, of the models or of their control."""
     needs: int
     """How many runs a verdict needs."""
 
 
 class Undecided(NamedTuple):
-    """A statement about training that its runs leave INCONCLUSIVE."""
+    """A statement that training runs, or a control that nobody measured, leave INCONCLUSIVE."""
 
     claim: str
     setting: dict[str, Any]
@@ -75,6 +76,8 @@ class Undecided(NamedTuple):
     """How many runs there are."""
     decide: int | None
     """How many runs would decide it, if the next are like these. None if more than `MANY`."""
+    missing: str = ""
+    """The control that nobody measured, if that is why."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,8 +88,7 @@ class Verdicts:
     unjudged: tuple[Unjudged, ...]
     """Statements with too few runs. They are no findings, and no exit code depends on them."""
     family: int
-    """How many numbers share the error rate: one for each verdict about training, and those that compare it with its
-    control."""
+    """How many numbers share the error rate: one for each verdict about training, and those of controls."""
     error_rate: float
     """The probability that any verdict of the family errs."""
     apart: Mapping[float, int]
@@ -120,12 +122,13 @@ class Verdicts:
         """Lines that say how many verdicts there are, at which error rate, and what is not judged."""
         lines = []
         if self.family == 1:
-            lines.append(f"One verdict about training has the error rate {self.error_rate:g}.")
+            lines.append(f"One number about training decides, with the error rate {self.error_rate:g}.")
         elif self.family:
             lines.append(
-                f"{self.family} verdicts about training share an error rate of {self.error_rate:g}: with at most "
-                f"this probability any of them is wrong. Each has {self.of_each:.2g} (Bonferroni). Therefore the "
-                "interval of such a verdict is wider than that of the same number in a table."
+                f"{self.family} numbers about training decide, those of controls included. They share an error "
+                f"rate of {self.error_rate:g}: with at most this probability any verdict on them is wrong. Each "
+                f"has {self.of_each:.2g} (Bonferroni). Therefore the interval of such a number is wider than in a "
+                "table."
             )
         if self.apart:
             counts = ", ".join(f"{count} {_at(rate)}" for rate, count in self.apart.items())
@@ -138,11 +141,15 @@ class Verdicts:
             has = "1 run" if runs == 1 else f"{runs} runs"
             settings = "" if count == 1 else f" at {count} settings"
             lines.append(f"{claim}{settings}: not judged: needs {needs} seeds, not {has}.")
-        return (*lines, *map(self._remedy, dict.fromkeys(each.claim for each in self.undecided)))
+        decided = collections.Counter((f.claim, f.verdict, said) for f in self.findings if (said := by_control(f)))
+        for (claim, verdict, said), count in decided.items():
+            settings = "" if count == 1 else f" at {count} settings"
+            lines.append(f"{claim}{settings}: {verdict}: {said}.")
+        return (*lines, *map(self._remedy, dict.fromkeys(e.claim for e in self.undecided if not e.missing)))
 
     def _remedy(self, claim: str) -> str:
         """What would decide a claim that is INCONCLUSIVE."""
-        decide = [each.decide for each in self.undecided if each.claim == claim]
+        decide = [each.decide for each in self.undecided if each.claim == claim and not each.missing]
         known = sorted(number for number in decide if number is not None)
         some = []
         if known:
@@ -187,25 +194,36 @@ def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_
         experiment: the lab.
         error_rate: of all statements about training together.
     """
-    of_training = [each for each in cases if each.stated.of_training]
-    enough = [each for each in of_training if each.estimate.runs >= each.stated.least]
-    family, whole = len(enough) + len(_controls(enough)), len(of_training) + len(_controls(of_training))
+    enough = [each for each in cases if not each.stated.of_training or each.estimate.runs >= each.stated.least]
+    family, whole = _family(enough), _family(cases)
     # Whoever adds runs adds verdicts, too: the least number is that of the family of all.
     needed, at_last = (runs_needed(error_rate / max(count, 1)) for count in (family, whole))
     found: list[Finding] = []
     left: list[Unjudged] = []
     undecided: list[Undecided] = []
+    apart: collections.Counter[float] = collections.Counter()
     for case in cases:
         stated, estimate = case.stated, case.estimate
+        runs = [(each.runs, LEAST) for each in case.beyond if each.over_runs]
+        runs += [(estimate.runs, stated.least)] if stated.of_training else []
+        few = min((each for each in runs if each[0] < max(each[1], needed)), default=None)
         told = {"claim": stated.name, "setting": dict(estimate.setting), "runs": estimate.runs}
-        if stated.of_training and estimate.runs < max(stated.least, needed):
-            least = max(stated.least, at_last)
-            left.append(Unjudged(statement=stated.statement, needs=least, **told))
+        if few is not None:
+            told |= {"runs": few[0], "needs": max(few[1], at_last)}
+            left.append(Unjudged(statement=stated.statement, **told))
             continue
         found.append(_finding(case, experiment, error_rate / max(family, 1)))
-        if stated.of_training and found[-1].verdict == Verdict.INCONCLUSIVE:
-            undecided.append(Undecided(**told, decide=_plan(case, error_rate / family)))
-    apart = collections.Counter(each.estimate.error_rate for each in cases if not each.stated.of_training)
+        if not stated.of_training:
+            apart[estimate.error_rate] += 1
+        if found[-1].verdict != Verdict.INCONCLUSIVE:
+            continue
+        control = found[-1].control
+        if control is not None and control.number is None:
+            undecided.append(Undecided(**told, decide=None, missing=control.what))
+        elif open_ := _open(case, error_rate / max(family, 1)):
+            told |= {"runs": min(each.runs for each, _ in open_)}
+            plans = [runs_that_decide(*each, error_rate / family) for each in open_]
+            undecided.append(Undecided(**told, decide=None if None in plans else max(filter(None, plans))))
     return Verdicts(
         findings=Findings(found),
         unjudged=tuple(left),
@@ -216,9 +234,11 @@ def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_
     )
 
 
-def _controls(cases: Sequence[Case]) -> set[int]:
-    """The numbers that compare with controls, each once, and none that is judged itself."""
-    return {id(each) for case in cases for each in case.beyond} - {id(case.estimate) for case in cases}
+def _family(cases: Sequence[Case]) -> int:
+    """How many numbers about training decide: each verdict's own, and those of controls, which count once."""
+    own = [case.estimate for case in cases if case.stated.of_training]
+    controls = {id(each) for case in cases for each in case.beyond if each.over_runs and each.runs >= LEAST}
+    return len(own) + len(controls - set(map(id, own)))
 
 
 @functools.cache
@@ -235,37 +255,42 @@ def runs_needed(error_rate: float) -> int:
     return runs
 
 
-def runs_that_decide(case: Case, error_rate: float) -> int | None:
+def runs_that_decide(estimate: Estimate, decides: Callable[[Interval], bool], error_rate: float) -> int | None:
     """The least number of runs that would decide a statement, if the next have the same mean and spread.
 
     This is a plan and no promise: mean and spread are as uncertain as the verdict. None if more than `MANY`.
 
     Args:
-        case: of a statement about training.
-        error_rate: of its verdict.
+        estimate: a number about training.
+        decides: whether an interval for that number would decide.
+        error_rate: of that interval.
     """
-    estimate = case.estimate
     now = estimate.at(error_rate)
     # An end may be cut where no number can lie: the other one is not.
     radius = max(estimate.value - now.low, now.high - estimate.value)
     spread = radius * math.sqrt(estimate.runs) / _quantile(estimate.runs, error_rate)
     for runs in range(estimate.runs + 1, MANY + 1):
         reach = spread * _quantile(runs, error_rate) / math.sqrt(runs)
-        then = Interval(estimate.value - reach, estimate.value + reach)
-        if judge(case.predicted, then, case.stated.resolution) != Verdict.INCONCLUSIVE:
+        if decides(Interval(estimate.value - reach, estimate.value + reach)):
             return runs
     return None
 
 
-def _plan(case: Case, error_rate: float) -> int | None:
-    """The least number of runs that would decide both the statement and the difference from its control."""
-    own = judge(case.predicted, case.estimate.at(error_rate), case.stated.resolution)
-    open_ = [case] if own == Verdict.INCONCLUSIVE else []
-    beyond = [each for each in case.beyond if each.runs >= LEAST and each.at(error_rate).low <= 0]
-    open_ += [case._replace(estimate=each, predicted=Interval.at_least(0.0)) for each in beyond]
-    plans = [runs_that_decide(each, error_rate) for each in open_]
-    known = [runs for runs in plans if runs is not None]
-    return max(known) if known and len(known) == len(plans) else None
+def _open(case: Case, error_rate: float) -> list[tuple[Estimate, Callable[[Interval], bool]]]:
+    """The numbers about training that leave a statement open, and what would decide each of them."""
+
+    def own(interval: Interval) -> bool:
+        told = [judge(case.predicted, interval, case.stated.resolution)]
+        if told[0] != Verdict.REFUTED and not isinstance(case.stated.control, Identity | Beyond):
+            told.append(_beside(case, interval).verdict)
+        return Verdict.INCONCLUSIVE not in told
+
+    def control(interval: Interval) -> bool:
+        return _beyond(case, interval) != Verdict.INCONCLUSIVE
+
+    numbers = [(case.estimate, own)] if case.stated.of_training else []
+    numbers += [(each, control) for each in case.beyond if each.over_runs]
+    return [(each, decides) for each, decides in numbers if not decides(each.at(error_rate))]
 
 
 def _quantile(runs: int, error_rate: float) -> float:
@@ -285,7 +310,7 @@ def _finding(case: Case, experiment: str, of_each: float) -> Finding:
         resolution=stated.resolution,
         expect=stated.expect,
     )
-    control = _beside_its_control(case, estimate, of_each)
+    control = _beside_its_control(case, estimate.interval, of_each)
     if control is None:
         return finding
     verdicts = {finding.verdict, control.verdict}
@@ -293,35 +318,62 @@ def _finding(case: Case, experiment: str, of_each: float) -> Finding:
     return dataclasses.replace(finding, control=control, verdict=least)
 
 
-def _beside_its_control(case: Case, estimate: Estimate, of_each: float) -> ControlFinding | None:
-    """Whether the number is beyond that of the control. A comparison that nobody made leaves this open."""
+def _beside_its_control(case: Case, measured: Interval, of_each: float) -> ControlFinding | None:
+    """Whether the number is beyond that of the control. A comparison that nobody made leaves this open.
+
+    Args:
+        case: the statement.
+        measured: where its number lies.
+        of_each: the error rate of a number of the family.
+    """
     match case.stated.control:
         case Identity():
             return None
-        case Paired(what):
-            beyond = not estimate.interval.overlaps(Interval.point(0.0))
-            verdict = Verdict.SUPPORTED if beyond else Verdict.INCONCLUSIVE
-            return ControlFinding(what=what, number=estimate.interval, is_difference=True, verdict=verdict)
-        case Instead(what):
-            number, verdict = case.instead, Verdict.INCONCLUSIVE
-            if number is not None and not estimate.interval.overlaps(number):
-                verdict = Verdict.SUPPORTED
-            return ControlFinding(what=what, number=number, is_difference=False, verdict=verdict)
-        case Beyond(what):
+        case Paired() | Instead():
+            return _beside(case, measured)
+        case Beyond(what, above=above):
             if not case.beyond or not all(_tells(each, case.stated) for each in case.beyond):
                 return ControlFinding(what=what, number=None, is_difference=True, verdict=Verdict.INCONCLUSIVE)
-            every = [_at_rate(each, case.stated, of_each) for each in case.beyond]
-            least = min(every, key=lambda each: each.interval.low)
-            verdict = judge(Interval.at_least(0.0), least.interval, 0.0)
+            every = [(each, each.at(of_each) if each.over_runs else each.interval) for each in case.beyond]
+            least, interval = min(every, key=lambda each: each[1].low)
+            number = Interval(interval.low - above, interval.high - above)
             name = str(least.setting.get("control", what))
-            return ControlFinding(what=name, number=least.interval, is_difference=True, verdict=verdict)
+            return ControlFinding(what=name, number=number, is_difference=True, verdict=_beyond(case, interval))
         case unknown:
             assert_never(unknown)
 
 
+def _beside(case: Case, measured: Interval) -> ControlFinding:
+    """A number beside that of a control which needs no other one: 0 if it is a difference, or a level.
+
+    Only a control that lies outside the measured interval, and not inside the prediction, does not pass.
+    """
+    control, predicted = case.stated.control, case.predicted
+    assert isinstance(control, Paired | Instead)
+    paired = isinstance(control, Paired)
+    level = Interval.point(0.0) if paired else case.instead
+    fails = level is not None and not measured.overlaps(level)
+    fails = fails and not (level.low < predicted.high and level.high > predicted.low)
+    return ControlFinding(
+        what=control.what,
+        number=measured if paired else level,
+        is_difference=paired,
+        verdict=Verdict.SUPPORTED if fails else Verdict.INCONCLUSIVE,
+    )
+
+
+def _beyond(case: Case, interval: Interval) -> Verdict:
+    """Whether a number lies above what a control reaches. If it is equal, the control does as well."""
+    control = case.stated.control
+    assert isinstance(control, Beyond)
+    if interval.low > control.above:
+        return Verdict.SUPPORTED
+    return Verdict.REFUTED if interval.high < control.above else Verdict.INCONCLUSIVE
+
+
 def _tells(estimate: Estimate, stated: Statement) -> bool:
     """Whether a number is about what the statement is about: training runs, unless it is known without chance."""
-    return not stated.of_training or estimate.runs >= LEAST or estimate.error_rate == 0
+    return not stated.of_training or estimate.over_runs or estimate.error_rate == 0
 
 
 def _at_rate(estimate: Estimate, stated: Statement, of_each: float) -> Estimate:

@@ -154,8 +154,21 @@ def _explained(finding: Finding) -> str:
     )
 
 
+def by_control(finding: Finding) -> str:
+    """What a control has to do with a verdict that is not SUPPORTED, in words; nothing if it does not decide."""
+    control = finding.control
+    if control is None or control.verdict == Verdict.SUPPORTED or control.verdict != finding.verdict:
+        return ""
+    if control.number is None:
+        return f"nobody measured the control, {control.what}"
+    does = "does better" if control.verdict == Verdict.REFUTED else "may do as well"
+    return f"the control, {control.what}, {does}"
+
+
 def _remedy(finding: Finding) -> str:
-    variance = finding.variance
+    said, variance = by_control(finding), finding.variance
+    if said:
+        return f"{said[0].upper()}{said[1:]}."
     if variance is not None and variance.state == VarianceState.STRAINED:
         return (
             f"The draws vary more than the bound assumes: {variance.sample:.4g} against {variance.assumed:.4g}. "

@@ -1,12 +1,13 @@
 """The claims about captions, of ann-hw3 and of this lab."""
 
+import math
 from collections.abc import Sequence
 
-from attnlab_theory.claims import Statement
+from attnlab_theory.claims import Identity, Instead, Paired, Statement
 from attnlab_theory.claims.statement import LEAST
 from attnlab_theory.labs.captions.arms import BASE, HOMEWORK
 from attnlab_theory.labs.estimates import Estimate
-from attnlab_theory.labs.perplexity import MARGIN
+from attnlab_theory.labs.perplexity import MARGIN, without_context
 from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.stats import Interval
 
@@ -20,6 +21,12 @@ DERIVED_ROUNDING = 1e-12
 
 SHARPER = {"against": "random", "decoding": HOMEWORK}
 """Comparisons of the homework's decodings with drawing at random."""
+
+AT_RANDOM = Paired("the same models, drawing at random")
+
+THE_BASE = Paired(f"the models {BASE} of the same seeds")
+
+BY_A_UNIGRAM = without_context(BASE)
 
 UP, DOWN, SAME = Interval.at_least(0.0), Interval.at_most(0.0), Interval(-MARGIN, MARGIN)
 
@@ -49,6 +56,10 @@ STATEMENTS = (
         source="ann-hw3",
         quantity="log-probability of a caption",
         predicted=lambda estimate, _: Interval.point(-estimate.setting["entropy"]),
+        control=Instead(
+            "a grammar with one choice fewer",
+            lambda estimate, _: Interval.point(-estimate.setting["entropy"] + math.log(2)),
+        ),
         resolution=ENTROPY_RESOLUTION,
         of_training=False,
     ),
@@ -58,6 +69,7 @@ STATEMENTS = (
         source="Aho and Ullman 1972",
         quantity="log-probability by derivation less by parsing",
         predicted=Interval(-DERIVED_ROUNDING, DERIVED_ROUNDING),
+        control=Identity("both are sums over one derivation, since one word of lookahead parses the grammar"),
         of_training=False,
     ),
     Statement(
@@ -66,6 +78,7 @@ STATEMENTS = (
         source="Gibbs's inequality",
         quantity="loss above the grammar",
         predicted=UP,
+        control=Identity("Gibbs's inequality"),
         of_training=False,
     ),
     Statement(
@@ -75,6 +88,7 @@ STATEMENTS = (
         quantity="forward gained",
         where=SHARPER,
         predicted=UP,
+        control=AT_RANDOM,
     ),
     Statement(
         name="sharper-covers-less",
@@ -83,6 +97,7 @@ STATEMENTS = (
         quantity="backward gained",
         where=SHARPER,
         predicted=DOWN,
+        control=AT_RANDOM,
     ),
     Statement(
         name="openings-lose-diversity",
@@ -91,6 +106,7 @@ STATEMENTS = (
         quantity="commonest_opening gained",
         where=SHARPER,
         predicted=UP,
+        control=AT_RANDOM,
     ),
     Statement(
         name="perplexity-orders-bleu",
@@ -99,6 +115,7 @@ STATEMENTS = (
         quantity="harmonic gained",
         where={"against": BASE},
         predicted=_of_lower_perplexity,
+        control=THE_BASE,
         expect=None,
     ),
     Statement(
@@ -107,6 +124,7 @@ STATEMENTS = (
         source="ann-hw3",
         quantity="training loss less that of the best epoch",
         predicted=DOWN,
+        control=Paired("the same models after the best epoch"),
         expect=None,
     ),
     Statement(
@@ -116,6 +134,7 @@ STATEMENTS = (
         quantity="test loss gained",
         where={"arm": "permuted"},
         predicted=SAME,
+        control=BY_A_UNIGRAM,
     ),
     Statement(
         name="dropping-heads-helps",
@@ -124,6 +143,7 @@ STATEMENTS = (
         quantity="test loss gained",
         where={"arm": "dropped-heads"},
         predicted=DOWN,
+        control=THE_BASE,
         expect=None,
     ),
     Statement(
@@ -133,6 +153,7 @@ STATEMENTS = (
         quantity="test loss gained",
         where={"arm": ("heads-1", "heads-6", "heads-8")},
         predicted=SAME,
+        control=BY_A_UNIGRAM,
         expect=None,
     ),
     Statement(
@@ -142,6 +163,7 @@ STATEMENTS = (
         quantity="test loss gained",
         where={"arm": "pretrained"},
         predicted=DOWN,
+        control=THE_BASE,
         expect=None,
     ),
     Statement(
@@ -151,6 +173,7 @@ STATEMENTS = (
         quantity="test loss gained",
         where={"arm": "shuffled"},
         predicted=DOWN,
+        control=THE_BASE,
         expect=None,
     ),
     Statement(
@@ -160,6 +183,7 @@ STATEMENTS = (
         quantity="epochs gained",
         where={"arm": "pretrained"},
         predicted=DOWN,
+        control=THE_BASE,
         expect=None,
     ),
     Statement(
@@ -169,6 +193,7 @@ STATEMENTS = (
         quantity="gap gained",
         where={"arm": "pretrained"},
         predicted=DOWN,
+        control=THE_BASE,
         expect=None,
     ),
 )

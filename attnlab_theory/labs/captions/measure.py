@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.labs.captions import heads, models, sweep
-from attnlab_theory.labs.captions.arms import DecodingName
+from attnlab_theory.labs.captions.arms import BASE, DecodingName
 from attnlab_theory.labs.captions.claims import STATEMENTS
 from attnlab_theory.labs.captions.generate import side
 from attnlab_theory.labs.captions.lab import Captions
@@ -18,7 +18,7 @@ from attnlab_theory.labs.captions.models import Evaluation, Summary
 from attnlab_theory.labs.captions.sweep import SHOWN, Row
 from attnlab_theory.labs.engine.record import Draw, Results, drawing, read, renewed, stored
 from attnlab_theory.labs.estimates import Estimate, Estimates, known, mean
-from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES
+from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, UNIGRAM, beside_a_unigram, of_a_unigram
 from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.language.corpora.grammar import Grammar
 
@@ -77,7 +77,9 @@ def results(
                 texts[f"{each.name}.txt"] = each.lines
                 samples.append(each.sample)
     language = () if first.grammar is None else about_the_language(first.grammar, lab.seeds[0])
-    apart = (*(each for model in asked for each in model.above), *sweep.about_real(real), *worths, *language)
+    unigram = of_a_unigram(first.grammar, lab.encoded(first.test, lab.seeds[0]))
+    above = (each for model in asked for each in model.above)
+    apart = (*above, *sweep.about_real(real), *worths, *language, unigram)
     curves = [point for model in asked for point in model.curve]
     found = _results([model.summary for model in asked], rows, curves, apart)
     return dataclasses.replace(found, texts={**texts, "samples.txt": "\n".join(samples)})
@@ -94,6 +96,7 @@ def again(folder: Path) -> Results:
     old = stored(folder)
     trained = _models(folder) if (folder / "models.json").exists() else []
     measured = renewed(old, Estimates((*models.compare(trained), *sweep.compare(_rows(folder)))))
+    measured = renewed(measured, beside_a_unigram(measured, BASE))
     return Results(estimates=measured, verdicts=verdicts(measured))
 
 
@@ -124,7 +127,12 @@ def joined(folders: Sequence[Path], tell: Callable[[str], None]) -> Results:
         trained,
         sorted((row for part in parts for row in part.rows), key=lambda row: row.seed),
         [point for folder in folders for point in read(folder / "curves.json", list)],
-        (*first.of(OF_REAL), *(each for part in parts for each in part.of(OF_ONE_MODEL))),
+        (
+            *first.of(OF_REAL),
+            *(each for part in parts for each in part.of(OF_ONE_MODEL)),
+            # The tests are the same: if one run knows this loss, it is that of all.
+            *[each for part in parts for each in part.of((UNIGRAM,))][:1],
+        ),
     )
     return dataclasses.replace(found, shown=(*found.shown, f"{len(trained)} models of {len(parts)} runs."))
 
@@ -195,7 +203,8 @@ def _results(
         curves: their losses by epoch.
         apart: further numbers, which compare nothing over seeds.
     """
-    measured = Estimates((*models.compare(trained), *sweep.compare(rows), *apart))
+    found = (*models.compare(trained), *sweep.compare(rows), *apart)
+    measured = Estimates((*found, *beside_a_unigram(found, BASE)))
     return Results(
         estimates=measured,
         verdicts=verdicts(measured),

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from attnlab_theory.claims import Statement
+from attnlab_theory.claims import Beyond, Instead, Paired, Statement
+from attnlab_theory.claims.statement import Measured
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
 from attnlab_theory.stats import Interval
@@ -29,6 +30,21 @@ def _at_most_a_guess(estimate: Estimate, every: Sequence[Estimate]) -> Interval:
     return Interval.at_most(max(MARK, commonest.value))
 
 
+def _gained(measured: Measured) -> dict[str, str]:
+    """Which difference compares a pretrained model with the untrained one on the same persons."""
+    return {"first": UNTRAINED, "second": measured.setting["variant"]}
+
+
+THE_UNTRAINED = Beyond("the untrained model on the same persons", "mean accuracy gained", _gained)
+
+THE_PRETRAINED = Beyond(
+    "the pretrained models on held-out persons",
+    "mean accuracy",
+    {"group": "held-out", "variant": PRETRAINED},
+    above=MARK,
+)
+"""That a model misses the mark says something only if another one passes it."""
+
 STATEMENTS = (
     Statement(
         name="untrained-is-ignorant",
@@ -37,6 +53,7 @@ STATEMENTS = (
         quantity="mean accuracy",
         where={"group": "held-out", "variant": UNTRAINED},
         predicted=Interval.at_most(MARK),
+        control=THE_PRETRAINED,
     ),
     Statement(
         name="pretraining-is-recalled",
@@ -45,6 +62,7 @@ STATEMENTS = (
         quantity="mean accuracy",
         where={"group": "held-out", "variant": PRETRAINED},
         predicted=Interval.at_least(MARK),
+        control=THE_UNTRAINED,
     ),
     Statement(
         name="four-of-five-are-recalled",
@@ -53,6 +71,7 @@ STATEMENTS = (
         quantity="mean accuracy",
         where={"group": "held-out", "variant": PRETRAINED},
         predicted=Interval.at_least(CONJECTURED),
+        control=THE_UNTRAINED,
         expect=None,
     ),
     Statement(
@@ -63,6 +82,7 @@ STATEMENTS = (
         quantity="mean accuracy",
         where={"group": "never-seen"},
         predicted=_at_most_a_guess,
+        control=THE_PRETRAINED,
     ),
     Statement(
         name="pretraining-raises-accuracy",
@@ -71,6 +91,7 @@ STATEMENTS = (
         quantity="mean accuracy gained",
         where={"first": UNTRAINED},
         predicted=Interval.at_least(0.0),
+        control=Paired("the untrained model on the same persons"),
     ),
     Statement(
         name="confidence-tells-right-from-wrong",
@@ -79,6 +100,7 @@ STATEMENTS = (
         quantity="mean auroc",
         where={"variant": PRETRAINED},
         predicted=Interval.at_least(0.5),
+        control=Instead("confidence drawn by chance", Interval.point(0.5)),
     ),
     Statement(
         name="more-wordings-are-recalled-better",
@@ -86,5 +108,6 @@ STATEMENTS = (
         source="Allen-Zhu and Li 2023",
         quantity="accuracy gained by wordings",
         predicted=Interval.at_least(0.0),
+        control=Paired("persons described in fewer wordings"),
     ),
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attnlab_theory.claims import Statement
+from attnlab_theory.claims import Identity, Paired, Statement
 from attnlab_theory.labs.recurrent.arms import FURTHEST
 from attnlab_theory.stats import Interval
 
@@ -28,6 +28,7 @@ STATEMENTS = (
         source="cs224n/rnn",
         quantity="loss above the grammar",
         predicted=Interval.at_least(0.0),
+        control=Identity("Gibbs's inequality"),
         of_training=False,
     ),
     *(
@@ -36,6 +37,7 @@ STATEMENTS = (
             statement=f"With equal parameters and equally many tokens the {name} has a lower loss than the RNN.",
             quantity=LESS,
             where={"model": arm, "against": "rnn"},
+            control=Paired("the RNN"),
             **GUESS,
         )
         for arm, name in (("w-rnn", "W-RNN"), ("gpt", "GPT"))
@@ -45,18 +47,21 @@ STATEMENTS = (
         statement=f"In a recurrent network less of the gradient is left at a distance of {FURTHEST} tokens than in "
         "a GPT.",
         quantity=FADED,
+        control=Paired("the GPT"),
         **GUESS,
     ),
     Statement(
         name="w-rnn-gains-as-it-grows",
         statement="The larger the hidden layer, the more the W-RNN gains on the RNN.",
         quantity=GAIN_BY_SIZE,
+        control=Paired("a gain that is equal at every size"),
         **GUESS,
     ),
     Statement(
         name="lower-rates-garble-more",
         statement="A lower learning rate gives more garbled text, after equally many steps.",
         quantity=GARBLED_BY_RATE,
+        control=Paired("models that garble alike at every rate, as untrained ones do"),
         **GUESS,
     ),
 )

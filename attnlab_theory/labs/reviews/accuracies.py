@@ -12,6 +12,7 @@ from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE
 from attnlab_theory.labs.reviews import modes
 from attnlab_theory.labs.reviews.answers import Probabilities, probabilities, right
 from attnlab_theory.labs.reviews.arms import BASE, BEST, SHARED, Arm
+from attnlab_theory.labs.reviews.claims import COMMONER
 from attnlab_theory.labs.reviews.lab import Curve, Part, Reviews, curve_of
 from attnlab_theory.labs.reviews.material import Material, encoded
 from attnlab_theory.labs.verdicts import ERROR_RATE
@@ -37,6 +38,8 @@ class Answers:
     """The probability of label 1, for every test review."""
     hits: Bool[np.ndarray, " reviews"]
     """Which test reviews it labels right."""
+    majority: float
+    """The accuracy of always giving the commoner label of the test."""
     lost_to_dropout: float
     """The accuracy on validation in evaluation mode, minus that in training mode."""
     moved_by_dropout: float
@@ -64,6 +67,7 @@ class Answers:
 
 NUMBERS: dict[str, tuple[Callable[[Answers], float], Interval]] = {
     "accuracy over seeds": (lambda each: each.accuracy, SHARES),
+    COMMONER: (lambda each: each.accuracy - each.majority, SIGNED),
     "training less validation accuracy": (lambda each: each.gap, SIGNED),
     "best epoch of validation less of training": (lambda each: each.earlier, Interval(-math.inf, math.inf)),
     "accuracy lost to dropout": (lambda each: each.lost_to_dropout, SIGNED),
@@ -97,6 +101,7 @@ def answers(lab: Reviews, arm: Arm, seed: int) -> Answers:
         curve=curve_of(saved),
         test=found,
         hits=right(found, material.test.targets),
+        majority=material.test.majority,
         lost_to_dropout=modes.accuracy_lost_to_dropout(saved.model, validation, seed),
         moved_by_dropout=modes.moved_by_dropout(saved.model, validation, seed),
     )

@@ -1,9 +1,10 @@
 """The claims about classifiers of reviews, of uw/3, of papers and of this lab."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 
-from attnlab_theory.claims import Statement
+from attnlab_theory.claims import Beyond, Control, Identity, Instead, Paired, Statement
 from attnlab_theory.claims.statement import Measured
 from attnlab_theory.labs.reviews.arms import BASE, BEST, NEVER_ZEROED, ORDER, SHARED
 from attnlab_theory.language.corpora.labelled_grammar import embedded
@@ -35,24 +36,44 @@ def _lucky(measured: Measured, every: Sequence[Measured]) -> Interval | None:
     return HIGHER if measured.setting["n"] == longest else None
 
 
+def _of_the_commoner_label(measured: Measured, _: Sequence[Measured]) -> Interval | None:
+    """The accuracy of one answer to all reviews of the test. None if the run did not write it down."""
+    share = measured.setting.get("majority")
+    return None if share is None else Interval.point(share)
+
+
+COMMONER = "accuracy above the commoner label"
+
+THE_COMMONER_LABEL = Beyond("a classifier that always gives the commoner label", COMMONER, {"part": BASE}, MARGIN)
+"""Two classifiers that learned nothing are right equally often. So equality counts only beside one that learned."""
+
+MOVED = "moved by dropout in these models"
+
+DROPOUT = Beyond("training mode with dropout", MOVED, above=UNMOVED)
+"""That nothing moves the answers says something only if dropout moves them."""
+
+THE_BASE = Paired("the base with the same seed")
+
+RANDOM_TOKENS = Paired("as many random tokens of the same review")
+
+COUNTING = Instead("the best rule that counts words", lambda *_: Interval.point(embedded().counting_accuracy))
+
 _conjecture = functools.partial(Statement, expect=None, source="uw/3.q4")
 _gain = functools.partial(_conjecture, quantity="accuracy gained")
 _certain = functools.partial(Statement, of_training=False)
 
 
 def _of_answers(
-    name: str, statement: str, quantity: str, predicted: Interval, source: str = "uw section 3"
+    name: str, statement: str, quantity: str, predicted: Interval, control: Control, source: str = "uw section 3"
 ) -> tuple[Statement, Statement]:
     """Two statements of one conjecture: about the mean over models, and for older runs about their only model."""
-    mean = _conjecture(
-        name=name, statement=statement, quantity=f"mean {quantity}", predicted=predicted, source=source
-    )
+    told = {"name": name, "statement": statement, "control": control, "source": source}
+    mean = _conjecture(quantity=f"mean {quantity}", predicted=predicted, **told)
 
     def alone(_: Measured, every: Sequence[Measured]) -> Interval | None:
         return None if any(each.quantity == mean.quantity for each in every) else predicted
 
-    first = _conjecture(name=name, statement=statement, quantity=quantity, predicted=alone, source=source)
-    return mean, first
+    return mean, _conjecture(quantity=quantity, predicted=alone, **told)
 
 
 STATEMENTS = (
@@ -62,6 +83,7 @@ STATEMENTS = (
         source="Bayes's rule has the least error",
         quantity="accuracy above Bayes's rule",
         predicted=LOWER,
+        control=Identity("no rule errs less often than Bayes's"),
         resolution=BESIDE_BAYES,
     ),
     _certain(
@@ -70,6 +92,7 @@ STATEMENTS = (
         source="language/corpora/labelled_grammar.py",
         quantity="accuracy of Bayes's rule",
         predicted=lambda *_: Interval.point(embedded().bayes_accuracy),
+        control=COUNTING,
         resolution=BESIDE_BAYES,
     ),
     _certain(
@@ -78,12 +101,14 @@ STATEMENTS = (
         source="language/corpora/labelled_grammar.py",
         quantity="accuracy where order counts",
         predicted=lambda *_: Interval.at_least(embedded().counting_accuracy),
+        control=COUNTING,
     ),
     _gain(
         name="one-rate-favours-adamw",
         statement="At AdamW's learning rate the other optimizers are right less often.",
         where={"part": tuple(SHARED.values())},
         predicted=LOWER,
+        control=Paired("AdamW at the same rate"),
     ),
     _gain(
         name="best-rates-stay-within-the-margin",
@@ -91,36 +116,42 @@ STATEMENTS = (
         f"optimizers differ by at most {MARGIN:g} in accuracy.",
         where={"part": tuple(BEST.values()), "against": BEST["adamw"]},
         predicted=SAME,
+        control=dataclasses.replace(THE_COMMONER_LABEL, where={"part": BEST["adamw"]}),
     ),
     _gain(
         name="a-rate-of-its-own-helps",
         statement="The learning rate that validation chose for an optimizer raises its accuracy on test.",
         where={"part": tuple(BEST.values()), "against": tuple(SHARED.values())},
         predicted=HIGHER,
+        control=Paired("the same optimizer at AdamW's rate"),
     ),
     _gain(
         name="alike-lengths-stay-within-the-margin",
         statement=f"Whether reviews of similar length share a batch changes accuracy by at most {MARGIN:g}.",
         where={"part": ORDER["alike"]},
         predicted=SAME,
+        control=THE_COMMONER_LABEL,
     ),
     _gain(
         name="shuffling-stays-within-the-margin",
         statement=f"Whether reviews are shuffled in every epoch changes accuracy by at most {MARGIN:g}.",
         where={"part": ORDER["file"]},
         predicted=SAME,
+        control=THE_COMMONER_LABEL,
     ),
     _gain(
         name="sorted-labels-hurt",
         statement="Reviews sorted by label, all of one first, lower the accuracy.",
         where={"part": ORDER["by-label"]},
         predicted=LOWER,
+        control=THE_BASE,
     ),
     _gain(
         name="gradients-must-be-zeroed",
         statement="Without zeroing, each step follows the sum of all gradients so far, and the accuracy falls.",
         where={"part": NEVER_ZEROED},
         predicted=LOWER,
+        control=THE_BASE,
     ),
     _conjecture(
         name="training-accuracy-is-higher",
@@ -128,6 +159,7 @@ STATEMENTS = (
         quantity="training less validation accuracy",
         where={"part": BASE},
         predicted=HIGHER,
+        control=Paired("the same models on validation reviews"),
     ),
     _conjecture(
         name="validation-peaks-no-later",
@@ -135,6 +167,7 @@ STATEMENTS = (
         quantity="best epoch of validation less of training",
         where={"part": BASE},
         predicted=LOWER,
+        control=Paired("the best epoch of training"),
     ),
     _conjecture(
         name="dropout-costs-accuracy",
@@ -144,6 +177,7 @@ STATEMENTS = (
         quantity="accuracy lost to dropout",
         where={"part": BASE},
         predicted=HIGHER,
+        control=Paired("the same models in evaluation mode"),
     ),
     _certain(
         name="modes-differ-in-dropout-alone",
@@ -152,6 +186,7 @@ STATEMENTS = (
         source="uw/3.q3",
         quantity="moved by mode alone",
         predicted=Interval.point(0.0),
+        control=DROPOUT,
         resolution=UNMOVED,
     ),
     _certain(
@@ -160,6 +195,7 @@ STATEMENTS = (
         source="uw/3.q1",
         quantity="moved by padding",
         predicted=Interval.at_most(UNMOVED),
+        control=DROPOUT,
         resolution=UNMOVED,
     ),
     _certain(
@@ -168,18 +204,21 @@ STATEMENTS = (
         source="uw/3.q3",
         quantity="memory of gradients",
         predicted=Interval.at_least(1.0),
+        control=Instead("the loss alone", Interval.point(1.0)),
     ),
     *_of_answers(
         "confidence-stays-near-accuracy",
         f"A model's mean confidence differs from its accuracy by at most {MARGIN:g}.",
         "confidence less accuracy",
         SAME,
+        THE_COMMONER_LABEL,
     ),
     *_of_answers(
         "explanations-agree",
         f"Two explanations rank a review's tokens alike: a mean rank correlation above {AGREE:g}.",
         "rank correlation",
         Interval.at_least(AGREE),
+        Instead("a random ranking", Interval.point(0.0)),
         "Jain and Wallace 2019",
     ),
     *_of_answers(
@@ -187,6 +226,7 @@ STATEMENTS = (
         "Hiding a review's top tokens moves the answer further than hiding random ones.",
         "moved by hiding",
         HIGHER,
+        RANDOM_TOKENS,
         "DeYoung et al. 2020",
     ),
     *_of_answers(
@@ -194,6 +234,7 @@ STATEMENTS = (
         "A review's top tokens alone keep more of the answer than random ones.",
         "held by keeping",
         HIGHER,
+        RANDOM_TOKENS,
         "DeYoung et al. 2020",
     ),
     _conjecture(
@@ -201,6 +242,7 @@ STATEMENTS = (
         statement="The winner of a search looks better on validation than it is, because validation chose it.",
         quantity="optimism",
         predicted=_lucky,
+        control=Paired("a winner on reviews that did not choose it"),
     ),
     Statement(
         name="tuned-models-reach-87",
@@ -208,5 +250,6 @@ STATEMENTS = (
         source="uw/3.q5",
         quantity=OVER_MODELS,
         predicted=Interval.at_least(WANTED),
+        control=Instead("the commoner label", _of_the_commoner_label),
     ),
 )

@@ -86,14 +86,16 @@ def over_models(values: Sequence[float]) -> Estimate:
     return over_seeds(OVER_MODELS, values, within=Interval(0.0, 1.0))
 
 
-def judged_over_models(whole: Estimate, reviews: int) -> Verdicts:
+def judged_over_models(whole: Estimate, reviews: int, majority: float | None) -> Verdicts:
     """Judge whether more models of the kind would reach the wanted accuracy.
 
     Args:
         whole: the estimate of `over_models`.
         reviews: how many the test has.
+        majority: the accuracy of always giving the commoner label. None if nobody knows: then nothing is supported.
     """
-    whole = dataclasses.replace(whole, setting={"models": whole.draws, "reviews": reviews})
+    setting = {"models": whole.draws, "reviews": reviews}
+    whole = dataclasses.replace(whole, setting=setting if majority is None else {**setting, "majority": majority})
     return verdicts_on(STATEMENTS, [whole], experiment="reviews")
 
 
@@ -111,14 +113,15 @@ def again(folder: Path) -> Verdicts | None:
         return None
     paths = sorted(folder.glob("test.*.json"))
     tests = [read(path, _told) for path in paths]
-    if len({reviews for reviews, _ in tests}) != 1:
+    asked = {(reviews, majority) for reviews, _, majority in tests}
+    if len(asked) != 1:
         raise ValueError(f"{folder} has tested.json, but no test.SEED.json of several models on one test")
-    return judged_over_models(over_models([accuracy for _, accuracy in tests]), tests[0][0])
+    return judged_over_models(over_models([accuracy for _, accuracy, _ in tests]), *asked.pop())
 
 
-def _told(value: Any) -> tuple[int, float]:
-    """The number of reviews in the test of a model, and its accuracy."""
+def _told(value: Any) -> tuple[int, float, float | None]:
+    """The number of reviews in the test of a model, its accuracy, and that of the commoner label if it is known."""
     inputs.refuse_other_fields(value["test"], {"reviews": int, "accuracy": (int, float)})
     if not 0 <= value["test"]["accuracy"] <= 1:
         raise ValueError(f"an accuracy lies between 0 and 1, not at {value['test']['accuracy']}")
-    return value["test"]["reviews"], value["test"]["accuracy"]
+    return value["test"]["reviews"], value["test"]["accuracy"], value["test"].get("majority")

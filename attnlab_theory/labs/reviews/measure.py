@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from attnlab_theory.labs.engine.record import Draw, Results, drawing, stored
-from attnlab_theory.labs.estimates import Estimates, over_seeds
+from attnlab_theory.labs.engine.record import Draw, Results, drawing, renewed, stored
+from attnlab_theory.labs.estimates import Estimate, Estimates, apart, known, over_seeds
 from attnlab_theory.labs.reviews import evaluation, slices
 from attnlab_theory.labs.reviews.accuracies import SIGNED, Answers, against_bayes, answers, bayes, of_parts
 from attnlab_theory.labs.reviews.answers import labels, log_odds
-from attnlab_theory.labs.reviews.arms import Arm
-from attnlab_theory.labs.reviews.claims import STATEMENTS
+from attnlab_theory.labs.reviews.arms import BASE, Arm
+from attnlab_theory.labs.reviews.claims import COMMONER, MOVED, STATEMENTS
 from attnlab_theory.labs.reviews.divergence import noted
 from attnlab_theory.labs.reviews.explanations import scored
 from attnlab_theory.labs.reviews.faithfulness import LEAST_TOKENS, agreement, blank_of, faithfulness
@@ -39,6 +39,13 @@ OF_ANSWERS = {
 """The quantities about one model's answers that are also averaged over models, and the fields of their settings."""
 
 
+COMMONER_OF_FILES = {1821: 912 / 1821}
+"""The share of the commoner label in a test of files, by the number of its reviews: that of SST-2."""
+
+COMMONER_OF_THE_GRAMMAR = 0.5
+"""The embedded grammar draws both labels equally often."""
+
+
 def results(lab: Reviews, tell: Callable[[str], None]) -> Results:
     """Let all models answer, measure the answers, and judge the claims.
 
@@ -57,9 +64,11 @@ def results(lab: Reviews, tell: Callable[[str], None]) -> Results:
         found.append(answers(lab, arm, seed))
     tell(f"{lab.base.name}, seed {lab.seeds[0]}: explanations")
     rules = [rule for seed in lab.seeds if (rule := bayes(lab.material(seed), seed))]
+    parts = of_parts(found, [part for part in lab.parts() if part[1] not in lost])
     measured = Estimates(
         (
-            *of_parts(found, [part for part in lab.parts() if part[1] not in lost]),
+            *parts,
+            *moved_in_these(parts),
             *against_bayes(found, rules, lab.base),
             *look_into(lab, [each for each in found if each.arm == lab.base]),
             *worth(tried, ERROR_RATE),
@@ -85,9 +94,33 @@ def again(folder: Path) -> Results:
     Raises:
         ValueError: if a file is missing or damaged.
     """
-    of_tests, measured = evaluation.again(folder), stored(folder)
+    of_tests, old = evaluation.again(folder), stored(folder)
+    measured = renewed(old, Estimates((*_above_the_commoner_label(old), *moved_in_these(old))))
     further = {} if of_tests is None else {"tested": of_tests}
     return Results(estimates=measured, verdicts=verdicts(measured), further=further)
+
+
+def _above_the_commoner_label(old: Estimates) -> Estimates:
+    """`accuracy above the commoner label` of each part, for runs of older versions.
+
+    Nothing if the run has it, or nobody knows how common the commoner label was.
+    """
+    quantities = {each.quantity for each in old}
+    if COMMONER in quantities:
+        return Estimates()
+    if "accuracy of Bayes's rule" in quantities:
+        share = COMMONER_OF_THE_GRAMMAR
+    else:
+        (reviews,) = {each.draws for each in old if each.quantity == "test accuracy"}
+        share = COMMONER_OF_FILES.get(reviews)
+    found = old.of("accuracy over seeds") if share is not None else ()
+    return Estimates(apart(each, COMMONER, share) for each in found)
+
+
+def moved_in_these(found: Sequence[Estimate]) -> Estimates:
+    """`moved by dropout in these models`: the mean over the base models, without others of their kind."""
+    means = (e for e in found if e.quantity == "moved by dropout" and e.setting["part"] == BASE)
+    return Estimates(known(MOVED, each.value, each.draws, "these very models are meant") for each in means)
 
 
 verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="reviews")

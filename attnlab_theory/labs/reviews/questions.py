@@ -66,7 +66,7 @@ class Evaluate(WithJson):
             return 0
         whole = over_models([test.accuracy.value for test, _ in found])
         if self.out is not None:
-            verdicts = judged_over_models(whole, len(found[0][0].answers))
+            verdicts = judged_over_models(whole, len(found[0][0].answers), found[0][0].majority)
             files.write_text(self.out, record.to_text([record.as_json(f) for f in verdicts.findings]))
             if verdicts.unjudged:
                 print(*verdicts.sentences(), sep="\n", file=sys.stderr)

@@ -182,6 +182,18 @@ class Grammar:
         return self.entropy / (self.mean_length + 1)
 
     @property
+    def unigram_entropy(self) -> float:
+        """The entropy of a single token, in nats: the least loss per token of any model without context."""
+        counts = dict.fromkeys((*self.words, END), 0.0) | {END: 1.0}
+        for symbol, uses in self._expected.items():
+            for choice in self.rules[symbol]:
+                for word in choice.symbols:
+                    if word not in self.rules:
+                        counts[word] += uses * choice.probability
+        total = math.fsum(counts.values())
+        return -math.fsum(n / total * math.log(n / total) for n in counts.values())
+
+    @property
     def log_probability_variance(self) -> float:
         """The variance of the log-probability of a random sentence, in squared nats.
 
