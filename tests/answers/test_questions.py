@@ -7,7 +7,7 @@ import pytest
 
 from attnlab_theory.answers import questions
 from attnlab_theory.answers.questions import Declared, Entry, refuse_undeclared
-from attnlab_theory.claims import Statement
+from attnlab_theory.claims import Paired, Statement
 from attnlab_theory.cli import library, main
 from attnlab_theory.stats import Interval
 
@@ -18,6 +18,7 @@ STATED = Statement(
     quantity="gain",
     where={"arm": ("new", "newer"), "seeds": 3},
     predicted=Interval.at_least(0.0),
+    control=Paired("the old"),
 )
 LABS = {"toys": Declared((STATED,), "Does it help?", "--arms")}
 ENTRY = Entry(

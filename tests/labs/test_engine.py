@@ -3,13 +3,14 @@
 import dataclasses
 import functools
 import json
+import math
 import shutil
 import signal
 
 import pytest
 
 from attnlab_theory import exits
-from attnlab_theory.claims import Statement
+from attnlab_theory.claims import Instead, Statement
 from attnlab_theory.labs.engine import record
 from attnlab_theory.labs.engine.lab import Lab, Stage, each_once
 from attnlab_theory.labs.engine.run import JudgeLab, RunLab
@@ -37,6 +38,7 @@ LEARNS = Statement(
     source="nobody",
     quantity="loss",
     predicted=Interval.at_most(1.5),
+    control=Instead("a uniform guess", Interval.point(math.log(len(WORDS)))),
 )
 judged = functools.partial(record.judged, "toy", [LEARNS])
 
@@ -176,7 +178,7 @@ def test_a_run_reports_its_verdicts_or_one_json_value(done, tmp_path, capsys):
     said = capsys.readouterr().out
     (row,) = [line.split() for line in said.splitlines() if line.strip().startswith("toys-learn ")]
     assert (row[0], row[1], row[-1]) == ("toys-learn", "2", "SUPPORTED")
-    assert "2 verdicts about training share an error rate of 0.05" in said
+    assert "2 numbers about training decide, those of controls included. They share an error rate of 0.05" in said
     assert "Figures and data:" in said
     assert run(folder, seeds=3, resume=True, json=True) == 0
     told = json.loads(capsys.readouterr().out)

@@ -1,5 +1,6 @@
 """A lab's verdicts: over training runs, all at one error rate together, and none from too few runs."""
 
+import dataclasses
 import math
 
 import hypothesis.strategies as st
@@ -8,14 +9,16 @@ import pytest
 import scipy.stats
 from hypothesis import given
 
-from attnlab_theory.claims import Statement, Verdict
+from attnlab_theory.claims import Beyond, Identity, Instead, Paired, Statement, Verdict
+from attnlab_theory.claims.judging import judge
 from attnlab_theory.labs import verdicts
-from attnlab_theory.labs.estimates import Estimate, mean, over_generations, over_seeds, share
+from attnlab_theory.labs.estimates import Estimate, known, mean, over_generations, over_seeds, share
 from attnlab_theory.labs.verdicts import Case, judged, runs_needed
 from attnlab_theory.stats import Interval, student
 
 ANY = Interval(-math.inf, math.inf)
 SHARES = Interval(0.0, 1.0)
+NO_CONTROL = Identity("these tests are about the other rules")
 
 
 def stated(values, predicted=ANY, **more):
@@ -25,6 +28,7 @@ def stated(values, predicted=ANY, **more):
 
 def case(estimate, predicted, *, name="c", statement="s", **more):
     told = {"name": name, "statement": statement, "source": "", "quantity": estimate.quantity}
+    more = {"control": NO_CONTROL, **more}
     return Case(Statement(predicted=predicted, **told, **more), estimate, predicted)
 
 
@@ -186,7 +190,7 @@ def test_an_interval_that_is_cut_at_one_end_plans_with_the_other():
 
 
 def test_a_statement_is_about_its_quantity_where_its_setting_says():
-    told = {"name": "c", "statement": "s", "source": "", "predicted": ANY}
+    told = {"name": "c", "statement": "s", "source": "", "predicted": ANY, "control": NO_CONTROL}
     stated = Statement(quantity="gain", where={"arm": ("new", "newer"), "depth": 2}, **told)
     every = {
         True: [{"arm": "new", "depth": 2}, {"arm": "newer", "depth": 2, "seed": 1}],
@@ -204,6 +208,7 @@ def test_a_prediction_may_follow_from_all_numbers_or_say_nothing():
         return None if number is every[0] else Interval.point(every[0].value / 2)
 
     told = {"name": "c", "statement": "s", "source": "", "quantity": "q", "of_training": False}
+    told["control"] = NO_CONTROL
     numbers = [counted(4.0).estimate, counted(2.0).estimate]
     whole = verdicts.verdicts_on([Statement(predicted=half_of_the_first, **told)], numbers, experiment="lab")
     (finding,) = whole.findings
@@ -218,3 +223,157 @@ def test_what_is_expected_of_a_statement_is_expected_of_its_finding(expect, as_e
         case(counted(1.0).estimate, Interval.at_most(0.0), of_training=False, expect=expect)
     ).findings
     assert (finding.expect, finding.verdict, finding.as_expected) == (expect, Verdict.REFUTED, as_expected)
+
+
+UP, HALF = Interval.at_least(0.0), Interval.point(0.5)
+SURE = [1.0, 1.1, 1.2]
+NUMBERS = st.lists(st.floats(-2, 2), min_size=3, max_size=5)
+ENDS = st.sampled_from([-math.inf, -1.0, -0.1, 0.0, 0.1, 1.0, math.inf])
+PREDICTED = st.tuples(ENDS, ENDS).map(sorted).filter(lambda ends: ends[0] < ends[1]).map(lambda e: Interval(*e))
+
+
+def beside(values, predicted, control, *others, **more):
+    """The verdicts on a number over seeds, whose statement has a control, beside other numbers of the run."""
+    told = {"name": "it-gains", "statement": "It.", "source": "", "quantity": "gain"}
+    told |= {"expect": None, "control": control, **more}
+    number = over_seeds("gain", values, 0.05, within=ANY, arm="new", seed=0)
+    lab = verdicts.verdicts_on([Statement(predicted=predicted, **told)], [number, *others], experiment="lab")
+    return lab, (lab.findings[0] if lab.findings else None)
+
+
+@given(predicted=PREDICTED, level=st.floats(-2, 2), spread=st.floats(0.001, 1))
+def test_no_statement_is_supported_that_its_control_passes(predicted, level, spread):
+    """The control's number lies inside the prediction, the measured one may lie anywhere in it."""
+    inside = predicted.low < level < predicted.high
+    for by in (-1.5, -0.5, 0.0, 0.5, 1.5):
+        values = [level + by + spread * x for x in (-0.1, 0.0, 0.1)]
+        control = Instead("a guess", lambda *_: Interval.point(level))
+        _, finding = beside(values, predicted, control, resolution=10.0)
+        assert not (inside and finding.verdict == Verdict.SUPPORTED)
+        if finding.measured.contains(Interval.point(level)):
+            assert finding.verdict != Verdict.SUPPORTED
+
+
+@given(values=NUMBERS, predicted=PREDICTED)
+def test_a_control_that_differs_by_nothing_never_passes(values, predicted):
+    """A prediction that depends on the number is not known at the declaration: it may have 0 inside."""
+    _, finding = beside(values, lambda *_: predicted, Paired("the base"), resolution=10.0)
+    if predicted.low < 0 < predicted.high or finding.measured.contains(Interval.point(0.0)):
+        assert finding.verdict != Verdict.SUPPORTED
+
+
+@given(values=NUMBERS, beyond=NUMBERS, above=st.sampled_from([-0.5, 0.0, 0.5]))
+def test_no_verdict_is_better_than_that_on_the_control(values, beyond, above):
+    other = over_seeds("lead", beyond, 0.05, within=ANY, arm="old")
+    lab, finding = beside(values, UP, Beyond("a guess", "lead", {"arm": "old"}, above=above), other)
+    at = other.at(lab.of_each)
+    wanted = Verdict.SUPPORTED if at.low > above else Verdict.REFUTED if at.high < above else Verdict.INCONCLUSIVE
+    assert finding.control.verdict == wanted
+    assert (finding.control.number.low, finding.control.number.high) == (at.low - above, at.high - above)
+    order = [Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED]
+    alone = judge(UP, finding.measured, 0.001)
+    assert finding.verdict == min(alone, wanted, key=order.index)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "refused"), [(-1, 1, True), (-0.1, math.inf, True), (0, 1, False), (-1, 0, False)]
+)
+def test_a_prediction_with_room_for_no_difference_is_refused(low, high, refused):
+    told = {"name": "c", "statement": "s", "source": "", "quantity": "q", "predicted": Interval(low, high)}
+    if refused:
+        with pytest.raises(ValueError, match="c: a difference of 0 from the base lies inside the prediction"):
+            Statement(control=Paired("the base"), **told)
+    Statement(control=Instead("a guess", Interval.point(0.0)), **told)
+
+
+@pytest.mark.parametrize("of_training", [True, False])
+def test_a_control_that_nobody_measured_leaves_a_statement_open(of_training):
+    lab, finding = beside(SURE, UP, Beyond("a guess", "lead"), of_training=of_training)
+    assert (finding.verdict, finding.control.number) == (Verdict.INCONCLUSIVE, None)
+    assert [each.missing for each in lab.undecided] == ["a guess"]
+    assert lab.sentences()[-1] == "it-gains: INCONCLUSIVE: nobody measured the control, a guess."
+    unknown = Instead("a guess", lambda *_: None)
+    assert beside(SURE, UP, unknown, of_training=of_training)[1].verdict == Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [(0.5, Verdict.INCONCLUSIVE), (0.49, Verdict.REFUTED), (0.51, Verdict.SUPPORTED)],
+)
+def test_a_control_that_does_exactly_as_well_supports_nothing(value, verdict):
+    lab, finding = beside(SURE, UP, Beyond("a guess", "lead", above=0.5), known("lead", value, 1, "counted"))
+    assert (finding.verdict, lab.family) == (verdict, 1)
+
+
+def test_several_controls_are_judged_by_the_strongest():
+    leads = [known("lead", value, 1, "counted", control=name) for name, value in (("weak", 2.0), ("strong", -1.0))]
+    _, finding = beside(SURE, UP, Beyond("one of them", "lead"), *leads)
+    assert (finding.control.what, finding.verdict) == ("strong", Verdict.REFUTED)
+
+
+def test_the_number_of_a_control_is_at_the_setting_of_the_statement():
+    leads = [
+        known("lead", value, 1, "c", arm=arm, seed=seed) for arm, seed, value in (("old", 0, 1.0), ("old", 1, -1.0))
+    ]
+    assert beside(SURE, UP, Beyond("a guess", "lead", {"arm": "old"}), *leads)[1].verdict == Verdict.SUPPORTED
+    renamed = Beyond("a guess", "lead", lambda number: {"arm": "old", "seed": number.setting["seed"] + 1})
+    assert beside(SURE, UP, renamed, *leads)[1].verdict == Verdict.REFUTED
+
+
+def test_the_number_of_a_control_counts_once_in_the_family():
+    lead = over_seeds("lead", SURE, 0.05, within=ANY)
+    told = {"statement": "s", "source": "", "predicted": UP}
+    by_lead = [Statement(name=n, quantity=n, control=Beyond("a guess", "lead"), **told) for n in ("one", "two")]
+    numbers = [over_seeds(name, SURE, 0.05, within=ANY) for name in ("one", "two")]
+
+    def family(*statements):
+        lab = verdicts.verdicts_on(statements, [*numbers, lead], experiment="lab")
+        assert {f.error_rate for f in lab.findings} == {0.05 / lab.family}
+        return lab.family
+
+    assert family(*by_lead) == 3
+    # It is judged itself, and counts already.
+    assert family(*by_lead, Statement(name="lead", quantity="lead", control=NO_CONTROL, **told)) == 3
+    # About no training: only its control is.
+    apart = dataclasses.replace(by_lead[0], of_training=False)
+    lab = verdicts.verdicts_on([apart], [*numbers, lead], experiment="lab")
+    assert (lab.family, lab.apart) == (1, {0.05: 1})
+    assert lab.findings[0].control.number == lead.at(0.05)
+
+
+@pytest.mark.parametrize("of_training", [True, False])
+def test_a_control_of_too_few_runs_gives_no_verdict(of_training):
+    lead = over_seeds("lead", [1.0, 1.1], 0.05, within=ANY)
+    lab, finding = beside(SURE, UP, Beyond("a guess", "lead"), lead, of_training=of_training)
+    assert (finding, lab.apart) == (None, {})
+    assert [(each.runs, each.needs) for each in lab.unjudged] == [(2, 3)]
+
+
+def test_answers_of_one_model_say_nothing_of_a_control_in_training():
+    lead = mean("lead", np.array([0.5, 0.51, 0.49]), student("sentences"), 1e-2)
+    assert beside(SURE, UP, Beyond("a guess", "lead"), lead)[1].control.number is None
+    assert beside(SURE, UP, Beyond("a guess", "lead"), lead, of_training=False)[1].verdict == Verdict.SUPPORTED
+
+
+def test_the_plan_of_runs_covers_the_control():
+    """The statement's own number decides at once, and that of its control needs more runs than its own would."""
+    values = [1.0, -0.4, 0.9, -0.2, 0.8]
+    lead = over_seeds("lead", values, 0.05, within=ANY)
+    (alone,) = found(stated(values, UP), stated([3.0, 3.1, 2.9], UP)).undecided
+    lab, finding = beside([3.0, 3.1, 2.9, 3.0, 3.1], UP, Beyond("a guess", "lead"), lead)
+    (left,) = lab.undecided
+    assert (finding.verdict, left.runs) == (Verdict.INCONCLUSIVE, 5)
+    assert left.decide == alone.decide > 5
+    assert lab.sentences()[-2:] == (
+        "it-gains: INCONCLUSIVE: the control, a guess, may do as well.",
+        f"it-gains: INCONCLUSIVE: about {left.decide} training runs in all would decide, "
+        "if the next are like these.",
+    )
+
+
+def test_the_plan_of_runs_covers_a_control_with_a_number_of_its_own():
+    """The resolution is so wide that the statement's own number decides. But its interval holds the control's."""
+    lab, finding = beside([1.0, 0.2, 1.9, 0.2, 1.8], Interval.point(1.0), Instead("a guess", HALF), resolution=10.0)
+    (left,) = lab.undecided
+    assert (finding.verdict, finding.measured.contains(HALF)) == (Verdict.INCONCLUSIVE, True)
+    assert left.decide > 5

@@ -8,7 +8,7 @@ import pytest
 
 from attnlab_theory import files
 from attnlab_theory.claims import Finding, Verdict
-from attnlab_theory.claims.claim import RivalFinding
+from attnlab_theory.claims.claim import ControlFinding, RivalFinding
 from attnlab_theory.report import record
 from attnlab_theory.stats import Interval, VarianceCheck, VarianceState
 
@@ -33,13 +33,20 @@ FINDING = Finding(
         predicted=Interval.at_least(2.0),
         verdict=Verdict.REFUTED,
     ),
+    control=ControlFinding(
+        what="a guess", number=Interval.at_least(0.25), is_difference=True, verdict=Verdict.SUPPORTED
+    ),
 )
+
+BESIDE = ("variance", "rival", "control")
+"""What findings of older versions lack."""
 
 
 def test_a_finding_has_the_contracts_keys_in_order_and_ours_behind_them():
     assert list(record.as_json(FINDING)) == [
         "experiment", "claim", "statement", "source", "setting", "predicted", "measured", "draws",
         "error_rate", "resolution", "bound", "verdict", "expect", "variance", "rival",
+        "control",
     ]  # fmt: skip
 
 
@@ -53,6 +60,15 @@ def test_infinite_ends_are_null_and_verdicts_are_words():
     assert written["measured"] == [0.1, 0.2]
     assert (written["verdict"], written["expect"]) == ("SUPPORTED", "REFUTED")
     assert record.ends(Interval(-math.inf, math.inf)) == [None, None]
+
+
+@pytest.mark.parametrize("number", [None, Interval.at_most(0.5), Interval.point(1 / 3)])
+@pytest.mark.parametrize("verdict", Verdict)
+def test_a_control_comes_back_from_its_file(tmp_path, number, verdict):
+    control = ControlFinding(what="chance – ½", number=number, is_difference=number is None, verdict=verdict)
+    findings = (dataclasses.replace(FINDING, control=control), dataclasses.replace(FINDING, control=None))
+    files.write_text(tmp_path / "x.json", record.to_text([*map(record.as_json, findings)]))
+    assert record.read_findings(tmp_path / "x.json") == findings
 
 
 @pytest.mark.parametrize("predicted", [Interval.at_most(1.0), Interval.at_least(0.1), Interval.point(1 / 3)])
@@ -70,9 +86,9 @@ def test_a_setting_comes_back_with_its_tuples(tmp_path):
 
 
 def test_a_finding_of_an_older_version_is_read(tmp_path):
-    older = {name: value for name, value in record.as_json(FINDING).items() if name not in ("variance", "rival")}
+    older = {name: value for name, value in record.as_json(FINDING).items() if name not in BESIDE}
     files.write_text(tmp_path / "x.json", record.to_text([older]))
-    assert record.read_findings(tmp_path / "x.json") == (dataclasses.replace(FINDING, variance=None, rival=None),)
+    assert record.read_findings(tmp_path / "x.json") == (dataclasses.replace(FINDING, **dict.fromkeys(BESIDE)),)
 
 
 def test_a_confirmed_variance_of_an_older_version_is_read(tmp_path):

@@ -10,8 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 
 from attnlab_theory.claims import Finding, Findings, Verdict
-from attnlab_theory.claims.claim import RivalFinding
+from attnlab_theory.claims.claim import ControlFinding, RivalFinding
 from attnlab_theory.report.table import (
+    by_control,
     claim_text,
     interval_text,
     measured_text,
@@ -199,6 +200,29 @@ def test_more_doubts_than_anybody_reads_are_counted():
     told = notes(Findings([finding(rival=RIVAL, verdict=Verdict.REFUTED)] * 12))
     assert len(told) == 11
     assert told[-1].startswith("2 more verdicts")
+
+
+@pytest.mark.parametrize(
+    ("number", "verdict", "said"),
+    [
+        (None, Verdict.INCONCLUSIVE, "nobody measured the control, chance"),
+        (Interval(-1.0, 1.0), Verdict.INCONCLUSIVE, "the control, chance, may do as well"),
+        (Interval(-2.0, -1.0), Verdict.REFUTED, "the control, chance, does better"),
+    ],
+)
+def test_a_control_that_decides_is_told(number, verdict, said):
+    control = ControlFinding(what="chance", number=number, is_difference=True, verdict=verdict)
+    decided = finding(rival=RIVAL, verdict=verdict, control=control)
+    assert by_control(decided) == said
+    (note,) = notes(Findings([decided]))
+    assert note.endswith(f"{said[0].upper()}{said[1:]}.")
+
+
+def test_a_control_that_is_beaten_or_did_not_decide_is_not_told():
+    beaten = ControlFinding(what="chance", number=None, is_difference=True, verdict=Verdict.SUPPORTED)
+    unknown = dataclasses.replace(beaten, verdict=Verdict.INCONCLUSIVE)
+    for control in (None, beaten, unknown):
+        assert by_control(finding(rival=RIVAL, verdict=Verdict.REFUTED, control=control)) == ""
 
 
 def test_a_claim_without_a_rival_and_a_rival_that_cannot_be_are_told():

@@ -24,7 +24,7 @@ SHARPER = {"against": "random", "decoding": HOMEWORK}
 
 AT_RANDOM = Paired("the same models, drawing at random")
 
-THE_BASE = Paired(f"the models {BASE} of the same seeds")
+THE_BASE = Paired(f"the arm {BASE} with the same seeds")
 
 BY_A_UNIGRAM = without_context(BASE)
 
