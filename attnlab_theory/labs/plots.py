@@ -51,6 +51,11 @@ def bars(
     ax.errorbar(xs, values, yerr=np.maximum(ends, 0), label=label, **look(series, linewidth=1.2, **joined))
 
 
+def control(ax: Axes, reached: float, what: str) -> None:
+    """A line at what a control reaches, without having learned what the points are about."""
+    ax.axhline(reached, color=style.INK, linewidth=1, linestyle=":", label=what)
+
+
 def named(ax: Axes, labels: Sequence[str], **look: Any) -> None:
     """Names below places 0, 1 and so on, without lines that would go up from them."""
     ax.set_xticks(range(len(labels)), labels, **look)

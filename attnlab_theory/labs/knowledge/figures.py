@@ -12,8 +12,9 @@ from matplotlib.ticker import PercentFormatter
 
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
+from attnlab_theory.labs.knowledge.claims import COMMONEST
 from attnlab_theory.labs.knowledge.lookup import Map
-from attnlab_theory.labs.plots import as_written, bars, below, in_percent, interval, level, named, note
+from attnlab_theory.labs.plots import as_written, bars, below, control, in_percent, interval, level, named, note
 from attnlab_theory.language.text.characters import MASK
 from attnlab_theory.report import style
 
@@ -55,6 +56,9 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
         place = [x + 0.12 if seeds > 1 else float(x)]
         shown = Estimates([each if seeds > 1 else points[0]])
         bars(ax, shown, place, series=1, label=None if x else interval(means[0], kind))
+    # All models are asked the same. A file of an older version does not say how common the places are.
+    for each in [e for e in estimates if e.quantity == COMMONEST and e.setting["group"] == group][:1]:
+        control(ax, each.value, "always the commonest place")
     named(ax, [f"{in_words(e.setting['variant'])}\n{e.value:.1%}" for e in means])
     ax.set(ylabel=f"birthplaces named right, {group} persons", ylim=(-0.02, 1.02))
     meant = f"\n({group}: {GROUPS[group]})" if group in GROUPS else ""

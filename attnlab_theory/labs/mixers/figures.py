@@ -14,7 +14,7 @@ from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.mixers.arms import CAUSAL
 from attnlab_theory.labs.mixers.claims import DIFFERENCE, SAME
 from attnlab_theory.labs.perplexity import MARGIN
-from attnlab_theory.labs.plots import bars, below, interval, named
+from attnlab_theory.labs.plots import bars, below, control, interval, named
 from attnlab_theory.report import style
 from attnlab_theory.stats import Interval
 
@@ -149,10 +149,11 @@ def routing(estimates: Estimates) -> Figure:
     told = interval(found[0], f"of the mean, t, {found[0].draws} seeds")
     bars(ax, Estimates(map(_a_weight, found)), list(range(len(found))), series=0, label=told)
     ax.axhline(0.5, color=style.INK, linewidth=1, linestyle="--", label="bound of one head with Q = K")
+    control(ax, 1 / 3, "equal weights")
     named(ax, [_two_lines(e.setting["head"]) for e in found])
     ax.set(ylabel="least of the three wanted weights", ylim=(-0.05, 1.1))
     told = "sum of heads: their weights are added, each head's times a learned number, positive or negative"
-    below(figure, ncols=2, title=told)
+    below(figure, ncols=3, title=told)
     figure.legends[-1].set_alignment("left")
     return figure
 

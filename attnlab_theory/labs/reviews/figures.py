@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.plots import bars, in_percent, interval, level, look, named, note
+from attnlab_theory.labs.plots import bars, control, in_percent, interval, level, look, named, note
 from attnlab_theory.labs.reviews.arms import BEST, SHARED
+from attnlab_theory.labs.reviews.claims import COMMONER
 from attnlab_theory.report import style
 
 
@@ -52,6 +53,8 @@ def optimizers(estimates: Estimates) -> Figure:
     for series, (rate, chosen) in enumerate(shown.items()):
         places = [names.index(name_of[e.setting["part"]]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
+    for beyond in [e for e in estimates if e.quantity == COMMONER and e.setting == found[0].setting]:
+        control(ax, found[0].value - beyond.value, "always the commoner label")
     named(ax, names)
     # Only where a grammar wrote the reviews is Bayes's rule known.
     is_drawn = any(each.quantity == "accuracy of Bayes's rule" for each in estimates)
