@@ -23,6 +23,12 @@ ABOVE = (
     "The test loss is a mean over tokens instead, so long sentences count more there"
 )
 
+UNIGRAM = {
+    "loss of a unigram": "the least loss per token of a model that knows how frequent tokens are, and ignores the "
+    "context",
+    "test loss below a unigram": "that loss minus the test loss",
+}
+
 SEARCHED = {
     "n": "trials of one search",
     "best of n": "the highest validation accuracy among n trials, averaged over all sets of n of the trials",

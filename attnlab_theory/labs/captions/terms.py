@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from attnlab_theory.labs.terms import ABOVE, ARM
+from attnlab_theory.labs.terms import ABOVE, ARM, UNIGRAM
 
 TERMS: Mapping[str, Mapping[str, str]] = {
     "captions": {
@@ -22,6 +22,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "training loss minus that of the best epoch": "the training loss of the last epoch minus that of the best "
         "one",
         "loss above the grammar": ABOVE,
+        **UNIGRAM,
         "change of epochs": "the arm's best epoch minus that of the other",
         "change of gap": "the arm's gap minus that of the other",
         "decoding": "the way to draw the next token: random, the likeliest k (top_k), or the likeliest that hold a "

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from attnlab_theory.labs.terms import ABOVE, ARM
+from attnlab_theory.labs.terms import ABOVE, ARM, UNIGRAM
 
 TERMS: Mapping[str, Mapping[str, str]] = {
     "mixers": {
@@ -14,6 +14,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "zero-before": "scores of later tokens are set to 0 before the softmax: the model looks ahead",
         "zero-after": "weights of later tokens are set to 0 after the softmax: the model looks ahead",
         "loss above the grammar": ABOVE,
+        **UNIGRAM,
         "teacher-forced loss": "the loss per token of a sentence's first 10 tokens, with all later tokens present: "
         "the mean over 200 test sentences. The test loss is of all tokens of all test sentences",
         "honest loss, filled up with PAD": "the same, but with PAD in place of all tokens after the prefix",
