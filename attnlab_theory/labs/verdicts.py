@@ -141,10 +141,11 @@ class Verdicts:
             has = "1 run" if runs == 1 else f"{runs} runs"
             settings = "" if count == 1 else f" at {count} settings"
             lines.append(f"{claim}{settings}: not judged: needs {needs} seeds, not {has}.")
-        decided = collections.Counter((f.claim, f.verdict, said) for f in self.findings if (said := by_control(f)))
-        for (claim, verdict, said), count in decided.items():
+        said = ((each.claim, each.verdict, by_control(each)) for each in self.findings)
+        decided = collections.Counter(each for each in said if each[-1])
+        for (claim, verdict, why), count in decided.items():
             settings = "" if count == 1 else f" at {count} settings"
-            lines.append(f"{claim}{settings}: {verdict}: {said}.")
+            lines.append(f"{claim}{settings}: {verdict}: {why}.")
         return (*lines, *map(self._remedy, dict.fromkeys(e.claim for e in self.undecided if not e.missing)))
 
     def _remedy(self, claim: str) -> str:

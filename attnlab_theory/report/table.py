@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.claims import Finding, Findings, Verdict, judge
 from attnlab_theory.exits import visible
 from attnlab_theory.report.formulas import plain
 from attnlab_theory.stats import Interval, VarianceState
@@ -155,9 +155,9 @@ def _explained(finding: Finding) -> str:
 
 
 def by_control(finding: Finding) -> str:
-    """What a control has to do with a verdict that is not SUPPORTED, in words; nothing if it does not decide."""
+    """What a control has to do with a verdict, in words; nothing if the verdict would be the same without it."""
     control = finding.control
-    if control is None or control.verdict == Verdict.SUPPORTED or control.verdict != finding.verdict:
+    if control is None or finding.verdict == judge(finding.predicted, finding.measured, finding.resolution):
         return ""
     if control.number is None:
         return f"nobody measured the control, {control.what}"

@@ -222,7 +222,8 @@ def test_a_control_that_is_beaten_or_did_not_decide_is_not_told():
     beaten = ControlFinding(what="chance", number=None, is_difference=True, verdict=Verdict.SUPPORTED)
     unknown = dataclasses.replace(beaten, verdict=Verdict.INCONCLUSIVE)
     for control in (None, beaten, unknown):
-        assert by_control(finding(rival=RIVAL, verdict=Verdict.REFUTED, control=control)) == ""
+        for more in ({}, WIDE, {"measured": Interval(2.0, 2.5), "verdict": Verdict.REFUTED}):
+            assert by_control(finding(rival=RIVAL, control=control, **more)) == ""
 
 
 def test_a_claim_without_a_rival_and_a_rival_that_cannot_be_are_told():

@@ -16,7 +16,7 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         "by-label": "all unfavourable reviews first",
         "never zeroed": "each step uses the sum of all gradients so far",
         "mean accuracy": "the mean test accuracy of all seeds",
-        "accuracy above the commoner label": "the accuracy minus that of always giving the commoner label of the test",
+        "accuracy above the commoner label": "the accuracy minus that of always giving the commoner label",
         "majority": "the accuracy of always giving the commoner label",
         "training minus validation accuracy": "after the last epoch",
         "best epoch of validation minus of training": "the epoch of the highest validation accuracy minus that of "
