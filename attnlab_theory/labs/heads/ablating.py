@@ -42,11 +42,18 @@ class Ablated:
     """The sentences that chose the pairs. The others judge them."""
 
 
-def ablated(reading: EncoderReading, *, seed: int = 0, tell: Tell = lambda _: None) -> Ablated:
+def ablated(
+    reading: EncoderReading,
+    pairs: Sequence[tuple[Head, Head]] = (),
+    *,
+    seed: int = 0,
+    tell: Tell = lambda _: None,
+) -> Ablated:
     """The answers of a classifier without each head, then without pairs of the heads that move its log-odds least.
 
     Args:
         reading: of a classifier.
+        pairs: those to leave out instead, for a control of another model.
         seed: of the half of the sentences that chooses the pairs.
         tell: called with a line about what is being done.
 
@@ -68,7 +75,7 @@ def ablated(reading: EncoderReading, *, seed: int = 0, tell: Tell = lambda _: No
         done += len(rows.numbers)
         tell(f"without each head: {done} of {count} sentences")
     least = least_moving(whole[chosen_by], single[:, :, chosen_by])
-    pairs = list(itertools.combinations(least, 2))
+    pairs = list(pairs) or list(itertools.combinations(least, 2))
     odds = np.zeros((len(pairs), count))
     for rows in _rows(reading):
         odds[:, rows.numbers] = _without(reading, rows, instead, pairs)

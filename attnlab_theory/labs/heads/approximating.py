@@ -1,6 +1,7 @@
 """Which approximation keeps the error of a model's own heads small? Errors by budget, of every head."""
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -8,17 +9,12 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.heads import losses
 from attnlab_theory.labs.heads.families import (
     ANY,
-    ERROR_RATE,
-    OVER_GROUPS,
     POSITIVE,
     SHARE,
-    estimates_of,
-    family,
-    layer_and_head,
+    Family,
 )
 from attnlab_theory.labs.heads.losses import FEATURES, LENGTHS
 from attnlab_theory.labs.heads.results import Tell
@@ -31,7 +27,7 @@ from attnlab_theory.language.models.approximations import (
     RandomFeatures,
 )
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
+from attnlab_theory.stats.groups import with_each_left_out
 
 FITTED = 50
 """The most sentences that fix how queries and keys are rescaled. Other sentences are measured."""
@@ -126,9 +122,11 @@ def measured(
     )
 
 
-def estimated(found: Measured) -> Estimates:
+def numbers_of(found: Measured) -> Iterator[Family]:
     """Errors by budget, and the features and ranks for an error of a tenth, measured and predicted."""
-    return Estimates([*_errors(found), *_features(found), *_ranks(found)])
+    yield from _errors(found)
+    yield from _features(found)
+    yield from _ranks(found)
 
 
 def setting_of(each: Approximation) -> dict[str, Any]:
@@ -140,62 +138,56 @@ def _squares(found: Measured) -> Float[np.ndarray, "r tried layers h"]:
     return with_each_left_out(found.errors) / with_each_left_out(found.counts)[:, None, None, None]
 
 
-def _errors(found: Measured) -> Iterator[Estimate]:
+def _errors(found: Measured) -> Iterator[Family]:
     errors, draws = np.sqrt(_squares(found)), int(np.sum(found.counts))
     for at, each in enumerate(found.tried):
-        for estimate in family("relative error", errors[:, at], draws, SHARE):
-            estimate.setting.update(setting_of(each))
-            yield estimate
+        yield Family("relative error", errors[:, at], draws, SHARE, setting=setting_of(each))
     mean = np.mean(errors, axis=(2, 3))
-    yield from family(
+    yield Family(
         "relative error, mean over heads", mean, draws, SHARE, names=lambda index: setting_of(found.tried[index[0]])
     )
 
 
-def _features(found: Measured) -> Iterator[Estimate]:
+def _features(found: Measured) -> Iterator[Family]:
     """The features for an error of a tenth. Intervals are those of their logarithms."""
     squares, draws = _squares(found), int(np.sum(found.counts))
     groups = len(found.counts)
     parts = [found.predicted[found.group != without] for without in (-1, *range(groups))]
     needed = np.stack([losses.features_needed(each) for each in parts])
     for number, kind in enumerate(FeatureMap):
-        yield from _powers("features for a tenth, predicted", needed[:, number], draws, kind=str(kind))
+        yield _powers("features for a tenth, predicted", needed[:, number], draws, kind=str(kind))
         for coupling in losses.COUPLINGS:
             series = {each.budget: at for at, each in enumerate(found.tried) if _is(each, kind, coupling)}
             if not set(FEATURES) <= set(series):
                 continue
             reached = losses.features_reached(squares[:, list(series.values())], list(series))
             told = {"kind": str(kind), "coupling": str(coupling)}
-            yield from _powers("features for a tenth", reached, draws, **told)
+            yield _powers("features for a tenth", reached, draws, **told)
             if coupling is Coupling.INDEPENDENT:
                 # Where the least budget is enough nobody knows how few features would have been.
                 within = np.where(reached > np.log10(FEATURES[0]), reached, np.nan)
-                yield from _powers("features measured over predicted", within - needed[:, number], draws, **told)
+                yield _powers("features measured over predicted", within - needed[:, number], draws, **told)
 
 
 def _is(each: Approximation, kind: FeatureMap, coupling: Coupling) -> bool:
     return isinstance(each, RandomFeatures) and (each.kind, each.coupling) == (kind, coupling)
 
 
-def _powers(quantity: str, logs: Float[np.ndarray, "r layers h"], draws: int, **setting: Any) -> Iterator[Estimate]:
+def _powers(quantity: str, logs: Float[np.ndarray, "r layers h"], draws: int, **setting: Any) -> Family:
     """Ten to the power of a family of logarithms."""
-    logs = np.where(np.isfinite(logs).all(axis=0), logs, np.nan)
-    with np.errstate(over="ignore"):
-        powers = Bands(*(10.0 ** np.asarray(each) for each in bands(logs, ERROR_RATE, within=ANY)))
-    for estimate in estimates_of(quantity, powers, draws, OVER_GROUPS, layer_and_head):
-        estimate.setting.update(setting)
-        yield estimate
+    known = np.where(np.isfinite(logs).all(axis=0), logs, np.nan)
+    return Family(quantity, math.log(10.0) * known, draws, ANY, setting=setting, logarithms=True)
 
 
-def _ranks(found: Measured) -> Iterator[Estimate]:
+def _ranks(found: Measured) -> Iterator[Family]:
     sums, counts = with_each_left_out(found.ranks), with_each_left_out(found.by_length)
     with np.errstate(divide="ignore", invalid="ignore"):
         by_length = np.mean(sums, axis=4) / counts[:, None, :, None]
     by_head = np.sum(sums, axis=2) / np.sum(counts, axis=1)[:, None, None, None]
     draws = int(np.sum(found.counts))
     for at, quantity in enumerate(("least rank for a tenth", "rank of a drawn sketch for a tenth")):
-        yield from family(quantity, by_head[:, at], draws, POSITIVE)
-        yield from family(
+        yield Family(quantity, by_head[:, at], draws, POSITIVE)
+        yield Family(
             f"{quantity}, by length",
             by_length[:, at],
             draws,

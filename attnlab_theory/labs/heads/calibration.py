@@ -36,8 +36,8 @@ class Predictions(NamedTuple):
     variance: Float[np.ndarray, "n layers h"]
     weight: Float[np.ndarray, "n layers h"]
     """The actual weight of the key."""
-    baseline: Float[np.ndarray, "n layers h"]
-    """The mean weight of its type in the fitting half."""
+    baselines: Float[np.ndarray, "n baselines layers h"]
+    """Predictions of the fitting half that need no theory, in the order of `BASELINES`."""
     noiseless: Float[np.ndarray, "n layers h"]
     """The softmax of the mean scores: the prediction of theory without noise."""
     deviation: Float[np.ndarray, "n layers h"]
@@ -49,12 +49,17 @@ class CalibrationReplicates(NamedTuple):
 
     explained: Float[np.ndarray, "r layers h"]
     """1 minus the squared error of E alpha, divided by that of the overall mean."""
-    by_baseline: Float[np.ndarray, "r layers h"]
-    """The same for the type's mean weight."""
+    by_baseline: Float[np.ndarray, "r baselines layers h"]
+    """The same for each baseline."""
     without_noise: Float[np.ndarray, "r layers h"]
     """The same for the softmax of the mean scores."""
     variance_ratio: Float[np.ndarray, "r layers h"]
     """The mean of (alpha - E alpha)^2, divided by the mean of Var alpha: 1 if theory has the right variance."""
+
+    @property
+    def of_best_baseline(self) -> Float[np.ndarray, "r layers h"]:
+        """What the best baseline of each head explains."""
+        return np.max(self.by_baseline, axis=1)
 
 
 class Calibration:
@@ -86,6 +91,8 @@ class Calibration:
         means = np.matmul(self.fit.means[:, :, kind], q[..., None])[..., 0]
         projected = np.matmul(self.fit.covariances[:, :, kind], q[:, :, None, :, None])[..., 0]
         variances = np.maximum(np.sum(projected * q[:, :, None], axis=3), 0.0)
+        others = self.fit.baselines.of(kinds=kind, keys=known, row=row, n=int(trace.visible[row].sum()))
+        baselines = np.concatenate([self.fit.weights[None, :, :, kind], others])
         rest = scores[:, :, row].copy()
         rest[:, :, known] = -np.inf
         fixed = scipy.special.logsumexp(rest, axis=2)
@@ -104,7 +111,7 @@ class Calibration:
                 mean=first,
                 variance=np.maximum(second, 0.0),
                 weight=np.moveaxis(weights[:, :, row][:, :, known], 2, 0),
-                baseline=np.moveaxis(self.fit.weights[:, :, kind], 2, 0),
+                baselines=np.moveaxis(baselines, 3, 0),
                 noiseless=noiseless,
                 deviation=np.moveaxis((scores[:, :, row][:, :, known] - means) / deviations, 2, 0),
             )
@@ -127,7 +134,7 @@ def of_heads(found: Predictions, groups: int) -> CalibrationReplicates:
         found.weight,
         found.weight**2,
         (found.weight - found.mean) ** 2,
-        (found.weight - found.baseline) ** 2,
+        (found.weight[:, None] - found.baselines) ** 2,
         (found.weight - found.noiseless) ** 2,
         found.variance,
     )
@@ -135,8 +142,8 @@ def of_heads(found: Predictions, groups: int) -> CalibrationReplicates:
     n, s, ss, missed, by_baseline, without_noise, variance = summed
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = ss - s**2 / n
-        by_theory, by_type, by_means = (1 - each / spread for each in (missed, by_baseline, without_noise))
-        return CalibrationReplicates(by_theory, by_type, by_means, missed / variance)
+        by_theory, by_means = 1 - missed / spread, 1 - without_noise / spread
+        return CalibrationReplicates(by_theory, 1 - by_baseline / spread[:, None], by_means, missed / variance)
 
 
 class Curve(NamedTuple):

@@ -60,21 +60,23 @@ SPARED = 0.01
 """A head whose absence costs at most this accuracy can be spared."""
 
 
+BEYOND_LENGTH = "weights explained by theory beyond length, position and word"
+
 CONTROLS = "random weights or shuffled tokens"
 """Models that a statement about a trained model has to exceed: the strongest of them decides."""
 
 
-def beyond(quantity: str) -> str:
-    """The name of the difference of a number from that of its strongest control, towards what is stated."""
-    return f"{quantity}, beyond its controls"
+def beyond(claim: str) -> str:
+    """The name of the number that says how far a model is beyond the controls of a statement."""
+    return f"beyond controls: {claim}"
 
 
-def _at_home(section: str, *, quantity: str, **told: Any) -> Statement:
+def _at_home(section: str, *, name: str, **told: Any) -> Statement:
     """A statement whose source is a section of docs/mathematics/heads.md."""
     return Statement(
+        name=name,
         source=f"mathematics/heads.md#{section}",
-        quantity=quantity,
-        control=Beyond(CONTROLS, beyond(quantity)),
+        control=Beyond(CONTROLS, beyond(name)),
         resolution=FINE,
         expect=None,
         of_training=False,
@@ -114,9 +116,10 @@ STATEMENTS = (
     ),
     _at_home(
         "predicted-weights",
-        name="theory-beats-the-mean-weight",
-        statement="Theory predicts the weights of frequent words better than their mean weight does.",
-        quantity="explained by theory less by the type",
+        name="theory-predicts-beyond-length-and-word",
+        statement="Theory predicts the weights of frequent words better than the sentence's length, positions "
+        "or the word's mean weight do.",
+        quantity=BEYOND_LENGTH,
         predicted=Interval.at_least(0.0),
     ),
     _at_home(

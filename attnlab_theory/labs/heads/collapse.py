@@ -8,7 +8,7 @@ Pure attention cubes small differences, so that it collapses faster with every l
 measured.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,14 @@ from jaxtyping import Float
 from rich.table import Table
 
 from attnlab_theory.labs.engine.record import Results, drawing
-from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.claims import COLLAPSED
-from attnlab_theory.labs.heads.families import ERROR_RATE, OVER_GROUPS, estimates_of, verdicts
-from attnlab_theory.labs.heads.results import Tell, told
+from attnlab_theory.labs.heads.controls import beside_controls
+from attnlab_theory.labs.heads.families import Family, verdicts
+from attnlab_theory.labs.heads.results import Tell, of_controls, told
 from attnlab_theory.labs.heads.traces import Kept, Layered
 from attnlab_theory.labs.tables import table
-from attnlab_theory.stats.groups import Bands, bands, refuse_too_few, with_each_left_out
+from attnlab_theory.stats.groups import refuse_too_few, with_each_left_out
 
 FLOOR = 1e-14
 """Float64 tells no smaller relative distances apart."""
@@ -79,28 +80,18 @@ def measured(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -
     return found
 
 
-def estimated(found: Collapse) -> Estimates:
+def numbers_of(found: Collapse) -> Iterator[Family]:
     """Distances by depth, and what is left of the first one, each family with simultaneous intervals."""
     logs, draws = found.replicates(), int(np.sum(found.counts))
-    by_depth = _exponential(bands(logs, ERROR_RATE))
-    left = _exponential(bands(logs[..., -1] - logs[..., 0], ERROR_RATE))
-    names = {"distance to rank one": by_depth, "share of the distance left": left}
-    estimates: list[Estimate] = []
-    for quantity, numbers in names.items():
-        estimates.extend(
-            estimates_of(
-                quantity,
-                numbers,
-                draws,
-                OVER_GROUPS,
-                _kept_and_depth,
-            )
-        )
-    estimates.extend(_steps(logs[:, list(Kept).index(Kept.ATTENTION)], draws))
-    return Estimates(estimates)
+    for quantity, numbers in (
+        ("distance to rank one", logs),
+        ("share of the distance left", logs[..., -1] - logs[..., 0]),
+    ):
+        yield Family(quantity, numbers, draws, names=_kept_and_depth, logarithms=True)
+    yield from _steps(logs[:, list(Kept).index(Kept.ATTENTION)], draws)
 
 
-def _steps(logs: Float[np.ndarray, "r depths"], draws: int) -> Iterator[Estimate]:
+def _steps(logs: Float[np.ndarray, "r depths"], draws: int) -> Iterator[Family]:
     """Two numbers about the last layer's step of the logarithm: its difference from the mean of the earlier steps,
     and its ratio to the step before.
     """
@@ -113,8 +104,7 @@ def _steps(logs: Float[np.ndarray, "r depths"], draws: int) -> Iterator[Estimate
         ("last step less the earlier ones", steps[:, -1] - np.mean(steps[:, :-1], axis=1)),
         ("last step over the one before", growth),
     ):
-        found = bands(values[:, None], ERROR_RATE)
-        yield from estimates_of(quantity, found, draws, OVER_GROUPS, lambda _: {"kept": str(Kept.ATTENTION)})
+        yield Family(quantity, values[:, None], draws, names=lambda _: {"kept": str(Kept.ATTENTION)})
 
 
 def _kept_and_depth(index: tuple[int, ...]) -> dict[str, Any]:
@@ -122,16 +112,14 @@ def _kept_and_depth(index: tuple[int, ...]) -> dict[str, Any]:
     return told | ({"depth": index[1]} if len(index) > 1 else {})
 
 
-def _exponential(found: Bands) -> Bands:
-    with np.errstate(over="ignore"):
-        return Bands(*(np.exp(each) for each in found))
-
-
-def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -> Results:
+def results(
+    reading: Layered, controls: Mapping[str, Layered] = {}, *, sentences: int, tell: Tell = lambda _: None
+) -> Results:
     """Measure and judge.
 
     Args:
         reading: the model with its text.
+        controls: the same text, read by each control.
         sentences: how many sentences are read.
         tell: called with a line about what is being done.
 
@@ -140,13 +128,16 @@ def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) ->
     """
     from attnlab_theory.labs.heads import figures
 
-    estimates = estimated(measured(reading, sentences=sentences, tell=tell))
+    def numbers(read: Layered, tell: Tell) -> list[Family]:
+        return list(numbers_of(measured(read, sentences=sentences, tell=tell)))
+
+    estimates = beside_controls(numbers(reading, tell), controls, numbers, tell)
     judged = verdicts(estimates)
     return Results(
         estimates=estimates,
         verdicts=judged,
         about={"margins": {"collapsed": COLLAPSED}},
-        shown=(_table(estimates), "", *told(judged.findings)),
+        shown=(_table(estimates), "", *told(judged.findings), *of_controls(controls)),
         figures=drawing(figures, ("collapse",), estimates),
     )
 

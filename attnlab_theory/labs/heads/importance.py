@@ -1,17 +1,18 @@
 """The part of the lab about ablations: which heads a classifier needs, and which stand in for each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from rich.table import Table
 
 from attnlab_theory.labs.comparisons import mcnemar_p, right
 from attnlab_theory.labs.engine.record import Results, drawing
-from attnlab_theory.labs.estimates import Estimate, Estimates, share
+from attnlab_theory.labs.estimates import Estimates, share
 from attnlab_theory.labs.heads.ablating import Ablated, Head, ablated
 from attnlab_theory.labs.heads.claims import SPARED
+from attnlab_theory.labs.heads.controls import beside_controls
 from attnlab_theory.labs.heads.encoder import EncoderReading
 from attnlab_theory.labs.heads.families import (
     ANY,
@@ -19,22 +20,22 @@ from attnlab_theory.labs.heads.families import (
     ERROR_RATE,
     OVER_GROUPS,
     POSITIVE,
+    Family,
     Names,
+    Told,
+    Unshown,
+    by_group,
     estimates_of,
-    family,
     layer_and_head,
     verdicts,
 )
-from attnlab_theory.labs.heads.results import Tell, counted
+from attnlab_theory.labs.heads.results import Tell, counted, of_controls
 from attnlab_theory.labs.tables import table
 from attnlab_theory.stats import paired
-from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
+from attnlab_theory.stats.groups import Bands, bands
 
 FEW = 20
 """If fewer answers change, the spread over groups says too little. Then intervals are exact instead."""
-
-GROUPS = 50
-"""The most groups into which sentences are dealt."""
 
 EXACTLY = "paired: differences are -1, 0 or 1; Bonferroni over the family"
 
@@ -47,13 +48,19 @@ TOLD = (
 
 
 def results(
-    reading: EncoderReading, labels: Int[np.ndarray, " sentences"], *, seed: int, tell: Tell = lambda _: None
+    reading: EncoderReading,
+    labels: Int[np.ndarray, " sentences"],
+    controls: Mapping[str, EncoderReading] = {},
+    *,
+    seed: int,
+    tell: Tell = lambda _: None,
 ) -> Results:
     """Measure and judge.
 
     Args:
         reading: of a classifier.
         labels: of every sentence.
+        controls: the same sentences, read by each control.
         seed: of which half of the sentences chooses the pairs, and of groups.
         tell: called with a line about what is being done.
 
@@ -63,19 +70,22 @@ def results(
     from attnlab_theory.labs.heads import figures
 
     found = ablated(reading, seed=seed, tell=tell)
-    tell("intervals")
-    estimates = estimated(found, labels, seed=seed)
+
+    def numbers(read: EncoderReading, tell: Tell) -> list[Told]:
+        return list(numbers_of(ablated(read, list(found.pairs), seed=seed, tell=tell), labels, seed=seed))
+
+    estimates = beside_controls(list(numbers_of(found, labels, seed=seed)), controls, numbers, tell)
     judged = verdicts(estimates)
     return Results(
         estimates=estimates,
         verdicts=judged,
         about={"margins": {"spared": SPARED}},
-        shown=(_table(estimates), "", *counted(judged.findings, TOLD)),
+        shown=(_table(estimates), "", *counted(judged.findings, TOLD), *of_controls(controls)),
         figures=drawing(figures, ("ablations", "pairs"), estimates, judged.findings),
     )
 
 
-def estimated(found: Ablated, labels: Int[np.ndarray, " n"], *, seed: int = 0) -> Estimates:
+def numbers_of(found: Ablated, labels: Int[np.ndarray, " n"], *, seed: int = 0) -> Iterator[Told]:
     """What is lost without each head and each pair.
 
     Raises:
@@ -83,17 +93,17 @@ def estimated(found: Ablated, labels: Int[np.ndarray, " n"], *, seed: int = 0) -
     """
     layers, h, _ = found.single.shape
     whole, single = (right(odds, labels, even=0.0) for odds in (found.whole, found.single))
-    estimates = [share("accuracy", whole.astype(float), ERROR_RATE)]
-    estimates += _lost("accuracy lost", whole, single, layer_and_head, seed)
+    yield share("accuracy", whole.astype(float), ERROR_RATE)
+    yield from _lost("accuracy lost", whole, single, layer_and_head, seed)
     for layer, head in np.ndindex(layers, h):
         names, setting = ("only_with", "only_without"), layer_and_head((layer, head))
-        estimates.append(mcnemar_p(whole, single[layer, head], names=names, **setting))
-    moved = _by_group(np.abs(found.single - found.whole), seed)
-    estimates += family("log-odds moved", moved, len(labels), POSITIVE)
-    return Estimates([*estimates, *_pairs(found, labels, seed)])
+        yield mcnemar_p(whole, single[layer, head], names=names, **setting)
+    moved = by_group(np.abs(found.single - found.whole), seed)
+    yield Family("log-odds moved", moved, len(labels), POSITIVE)
+    yield from _pairs(found, labels, seed)
 
 
-def _pairs(found: Ablated, labels: Int[np.ndarray, " n"], seed: int) -> Iterator[Estimate]:
+def _pairs(found: Ablated, labels: Int[np.ndarray, " n"], seed: int) -> Iterator[Told]:
     """The losses without both heads of each pair, on the sentences that did not choose the pairs."""
     judge = ~found.chosen_by
     sides = np.where(labels[judge] > 0, 1.0, -1.0)
@@ -108,7 +118,7 @@ def _pairs(found: Ablated, labels: Int[np.ndarray, " n"], seed: int) -> Iterator
     yield from _lost("accuracy lost without both", hits, without, named, seed)
     alone = [sum(whole - found.single[head][judge] for head in pair) for pair in pairs]
     beyond = sides * (whole - both - np.stack(alone))
-    yield from family("log-odds lost beyond the sum", _by_group(beyond, seed), int(judge.sum()), ANY, names=named)
+    yield Family("log-odds lost beyond the sum", by_group(beyond, seed), int(judge.sum()), ANY, named)
 
 
 def _name(head: Head) -> str:
@@ -117,18 +127,18 @@ def _name(head: Head) -> str:
 
 def _lost(
     quantity: str, whole: Bool[np.ndarray, " n"], without: Bool[np.ndarray, "*m n"], names: Names, seed: int
-) -> Iterator[Estimate]:
+) -> Iterator[Told]:
     """The losses of accuracy of a whole family. All of its intervals hold together.
 
     Half of the error rate goes to the losses for which many answers change: their intervals are max-t. The other
-    half goes to those for which few answers change.
+    half goes to those for which few answers change. The losses come once more to be compared with controls.
     """
     lost = whole.astype(float) - without
     moving = np.count_nonzero(lost, axis=-1)
     many, values = moving >= FEW, np.mean(lost, axis=-1)
     low, high = np.empty_like(values), np.empty_like(values)
     if np.any(many):
-        some = bands(_by_group(lost[many], seed), ERROR_RATE / 2, within=CORRELATION)
+        some = bands(by_group(lost[many], seed), ERROR_RATE / 2, within=CORRELATION)
         low[many], high[many] = some.low, some.high
     for index in np.argwhere(~many):
         interval = paired().interval(lost[tuple(index)], ERROR_RATE / 2 / values.size)
@@ -137,16 +147,7 @@ def _lost(
         yield from estimates_of(
             quantity, Bands(np.where(chosen, values, np.nan), low, high), lost.shape[-1], bound, names
         )
-
-
-def _by_group(values: Float[np.ndarray, "*m n"], seed: int) -> Float[np.ndarray, "r *m"]:
-    """Means over sentences: from all groups, then without each; sentences are dealt at random."""
-    count = values.shape[-1]
-    groups = min(GROUPS, count)
-    group = np.random.default_rng(seed).permutation(count) % groups
-    sums = np.stack([np.sum(values[..., group == number], axis=-1) for number in range(groups)])
-    counts = np.bincount(group, minlength=groups).reshape(-1, *(1,) * (values.ndim - 1))
-    return with_each_left_out(sums) / with_each_left_out(counts)
+    yield Unshown(Family(quantity, by_group(lost, seed), lost.shape[-1], CORRELATION, names))
 
 
 def _table(estimates: Estimates) -> Table:

@@ -1,6 +1,7 @@
 """Do the homeworks' premises hold: noisy lengths, normal scores, gambles, hedges, and predicted weights?"""
 
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 from rich.table import Table
@@ -10,10 +11,11 @@ from attnlab_theory.labs.engine.record import Results, drawing
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads import quantities
 from attnlab_theory.labs.heads.claims import CONTEXT, EXPLAINED, NORMAL
-from attnlab_theory.labs.heads.families import verdicts
+from attnlab_theory.labs.heads.controls import beside_controls
+from attnlab_theory.labs.heads.families import Told, verdicts
 from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
-from attnlab_theory.labs.heads.results import Tell, counted, counts, judged_of
+from attnlab_theory.labs.heads.results import Tell, counted, counts, judged_of, of_controls
 from attnlab_theory.labs.heads.traces import Reading
 from attnlab_theory.labs.tables import table
 
@@ -24,10 +26,13 @@ TOLD = (
     ),
     ("scores-are-normal", "heads: scores of one query are normal within a type"),
     ("the-layer-hedges", "layers: the mean of the heads has at most half of one head's gamble index"),
-    ("theory-beats-the-mean-weight", "heads: theory predicts weights better than a type's mean weight does"),
+    (
+        "theory-predicts-beyond-length-and-word",
+        "heads: theory predicts weights better than length, position and a type's mean weight do",
+    ),
     ("noise-adds-to-the-prediction", "heads: theory predicts weights better than mean scores without noise do"),
 )
-"""What the verdicts say, in five sentences."""
+"""What the verdicts say."""
 
 NOTHING_TIED = (
     "Not judged in any layer: whether heads gamble, and whether the layer hedges. Too few pairs of tokens are "
@@ -52,6 +57,7 @@ ASSUMED = (
 
 def results(
     reading: Reading,
+    controls: Mapping[str, Reading] = {},
     *,
     occurrences: int,
     predicted: int,
@@ -63,6 +69,7 @@ def results(
 
     Args:
         reading: the model with its text.
+        controls: the same text, read by each control.
         occurrences: how many a frequent type must have.
         predicted: sentences whose weights theory predicts.
         seed: of the dealing of sentences and the choice of queries.
@@ -75,9 +82,12 @@ def results(
     from attnlab_theory.labs.heads import figures
 
     plan = planned(reading.tokens, occurrences=occurrences, seed=seed, source=source)
+
+    def numbers(read: Reading, tell: Tell) -> list[Told]:
+        return list(quantities.measure(measured(read, plan, calibrated=predicted, seed=seed, tell=tell)))
+
     found = measured(reading, plan, calibrated=predicted, seed=seed, tell=tell)
-    tell("intervals")
-    estimates = quantities.measure(found)
+    estimates = beside_controls(list(quantities.measure(found)), controls, numbers, tell)
     judged = verdicts(estimates)
     findings, made = judged.findings, found.calibration.made
     hedges = judged_of(findings, "the-layer-hedges")
@@ -91,6 +101,7 @@ def results(
         shown=(
             *(_table(estimates, findings), "", f"Types: {' '.join(types)}"),
             *counted(findings, TOLD, of),
+            *of_controls(controls),
             *without_verdict(estimates, of["heads"]),
             *(() if hedges else (NOTHING_TIED,)),
             *("", reasons(findings, of["heads"])),
@@ -117,7 +128,7 @@ def without_verdict(estimates: Estimates, heads: int) -> tuple[str, ...]:
 
 def reasons(judged: Findings, heads: int) -> Table:
     """In how many heads each assumption holds or fails, and in how many it fails where theory is no better."""
-    better = judged_of(judged, "theory-beats-the-mean-weight")
+    better = judged_of(judged, "theory-predicts-beyond-length-and-word")
     worse = [finding.setting for finding in better if finding.verdict != Verdict.SUPPORTED]
     shown = Table(box=None, pad_edge=False, header_style="bold")
     shown.add_column("assumption, by heads", overflow="fold")

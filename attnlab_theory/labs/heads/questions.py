@@ -39,10 +39,10 @@ PREMISES = (
         "(gamble index, 1: always, 0: they share alike; no verdict)",
     ),
     (
-        "weights explained by theory",
-        "theory-beats-the-mean-weight",
-        "Do normally distributed keys predict attention weights\n"
-        "better than a word's mean weight does? (colour: R²)",
+        "weights explained by theory beyond length, position and word",
+        "theory-predicts-beyond-length-and-word",
+        "Do normally distributed keys predict attention weights better\n"
+        "than length, position and word do? (colour: gain of R²)",
     ),
     (
         "explained by theory less without noise",

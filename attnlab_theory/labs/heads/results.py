@@ -1,6 +1,6 @@
 """Sentences that sum up the verdicts on heads."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attnlab_theory.claims import Findings, Verdict
 
@@ -31,6 +31,16 @@ def counted(
                 f"{said}."
             )
     return tuple(lines)
+
+
+def of_controls(controls: Collection[str]) -> tuple[str, ...]:
+    """A sentence that says what a model has to exceed."""
+    if not controls:
+        return ("Nothing is shown without controls (--controls): an untrained model may pass as well.",)
+    return (
+        f"Shown means: beyond the strongest of {len(controls)} controls, too. These are {len(controls) - 1} models "
+        "with random weights, and this model with shuffled tokens.",
+    )
 
 
 def counts(findings: Findings, claim: str) -> tuple[int, int, int]:

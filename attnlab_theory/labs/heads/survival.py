@@ -3,7 +3,7 @@ approximated.
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import equinox as eqx
 import jax
@@ -19,10 +19,11 @@ from attnlab_theory.labs.estimates import Estimates, share
 from attnlab_theory.labs.heads import answers, approximating
 from attnlab_theory.labs.heads.approximating import setting_of
 from attnlab_theory.labs.heads.claims import APART, JUDGED_FEATURES, JUDGED_KEYS, LOST, TOLERATED
+from attnlab_theory.labs.heads.controls import beside_controls
 from attnlab_theory.labs.heads.encoder import EncoderReading
-from attnlab_theory.labs.heads.families import ERROR_RATE, verdicts
+from attnlab_theory.labs.heads.families import ERROR_RATE, Family, Told, Unshown, alone, by_group, verdicts
 from attnlab_theory.labs.heads.losses import FEATURES
-from attnlab_theory.labs.heads.results import Tell, counted, judged_of
+from attnlab_theory.labs.heads.results import Tell, counted, judged_of, of_controls
 from attnlab_theory.labs.heads.rows import ROWS
 from attnlab_theory.labs.heads.traces import Reading
 from attnlab_theory.labs.tables import table
@@ -44,6 +45,7 @@ TOLD = (
 def results(
     reading: Reading,
     labels: Int[np.ndarray, " sentences"] | None,
+    controls: Mapping[str, Reading] = {},
     *,
     sentences: int,
     most_features: int = FEATURES[-1],
@@ -55,6 +57,7 @@ def results(
     Args:
         reading: the model with its text.
         labels: the label of every sentence, if they are known. With them the accuracy of a classifier is measured.
+        controls: the same text, read by each control.
         sentences: how many sentences are read for the heads.
         most_features: the largest number of random features that is tried.
         seed: chooses the random projections.
@@ -65,25 +68,35 @@ def results(
     """
     from attnlab_theory.labs.heads import figures
 
-    found = approximating.measured(reading, sentences=sentences, most_features=most_features, seed=seed, tell=tell)
-    tell("intervals")
-    estimates = approximating.estimated(found)
+    is_classifier = isinstance(reading, EncoderReading) and reading.classifier is not None
     missing: tuple[str, ...] = ()
-    if not isinstance(reading, EncoderReading) or reading.classifier is None:
+    if not is_classifier:
         missing = ("Nothing is said of accuracies: the model is not a classifier.",)
     elif labels is None:
         missing = ("Nothing is said of accuracies: the text is read without labels.",)
-    else:
-        tried = [each for each in found.tried if _is_judged(each)]
-        accuracies = accuracies_of(reading, labels, tried, found.gauge, seed=seed, tell=tell)
-        estimates = Estimates([*estimates, *accuracies])
+
+    def numbers(read: Reading, tell: Tell) -> list[Told]:
+        found = approximating.measured(read, sentences=sentences, most_features=most_features, seed=seed, tell=tell)
+        told: list[Told] = list(approximating.numbers_of(found))
+        if labels is not None and isinstance(read, EncoderReading) and read.classifier is not None:
+            tried = [each for each in found.tried if _is_judged(each)]
+            told += accuracies_of(read, labels, tried, found.gauge, seed=seed, tell=tell)
+        return told
+
+    estimates = beside_controls(numbers(reading, tell), controls, numbers, tell)
     judged = verdicts(estimates)
     survives = judged_of(judged.findings, "the-model-survives")
     return Results(
         estimates=estimates,
         verdicts=judged,
         about={"margins": {"tolerated": TOLERATED, "apart": APART, "lost": LOST}},
-        shown=(_table(estimates, judged.findings), "", *counted(judged.findings, TOLD), *missing),
+        shown=(
+            _table(estimates, judged.findings),
+            "",
+            *counted(judged.findings, TOLD),
+            *missing,
+            *of_controls(controls),
+        ),
         figures={
             **drawing(figures, ("survival",), estimates, judged.findings),
             **drawing(figures, ("budgets", "ranks"), estimates),
@@ -100,10 +113,10 @@ def accuracies_of(
     *,
     seed: int = 0,
     tell: Tell = lambda _: None,
-) -> Estimates:
+) -> Iterator[Told]:
     """The accuracy with all heads replaced by each approximation, against the model as it is; paired by sentence.
 
-    All intervals hold together.
+    All intervals hold together. What is gained comes twice: with exact intervals, and for comparing with controls.
     """
     key = key_for(seed, "replaced heads")
     written = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), gauge)
@@ -114,13 +127,16 @@ def accuracies_of(
 
     own = right(answers.log_odds(reading), labels, even=0.0)
     rate = ERROR_RATE / max(len(tried), 1)
-    found = [share("accuracy", own.astype(float), ERROR_RATE)]
+    yield share("accuracy", own.astype(float), ERROR_RATE)
     for each in tried:
         tell(f"accuracy with {each.name}, {each.budget}")
         hits = right(answers.log_odds(reading, functools.partial(changed, each)), labels, even=0.0)
-        found.append(share("accuracy with all heads replaced", hits.astype(float), rate, **setting_of(each)))
-        found.extend(gained(own, hits, rate, **setting_of(each)))
-    return Estimates(found)
+        yield share("accuracy with all heads replaced", hits.astype(float), rate, **setting_of(each))
+        yield from gained(own, hits, rate, **setting_of(each))
+        differences = hits.astype(float) - own
+        yield Unshown(
+            Family("accuracy gained", by_group(differences, seed), len(own), setting=setting_of(each), names=alone)
+        )
 
 
 def _is_judged(each: Approximation) -> bool:

@@ -53,6 +53,10 @@ class Heads(WithJson):
     """How many sentences `collapse` and `approximations` read. For accuracies, `approximations` reads all."""
     most_features: int = 1024
     """The largest number of random features that approximations try, at least 1024."""
+    controls: int = 5
+    """How many models with random weights are measured besides, and then the model with shuffled tokens. A
+    statement is shown only if none of them passes it, too. Each takes as long as the model. 0: none, and nothing is
+    shown."""
     seed: int = 0
     """The seed. It chooses the half used for fitting, the queries that are tested, the random projections and the
     drawn reviews."""
@@ -101,12 +105,15 @@ class Heads(WithJson):
 
     def _found(self, part: PartName, reading: "AnyReading", text: "Text", tell: Callable[[str], None]) -> "Results":
         from attnlab_theory.labs.heads import collapse, importance, premises, survival
+        from attnlab_theory.labs.heads.controls import controls_of
         from attnlab_theory.labs.heads.encoder import EncoderReading
 
+        controls = controls_of(reading, models=self.controls, seed=self.seed)
         match part:
             case "premises":
                 return premises.results(
                     reading,
+                    controls,
                     occurrences=self.occurrences,
                     predicted=self.predicted,
                     seed=self.seed,
@@ -114,11 +121,12 @@ class Heads(WithJson):
                     tell=tell,
                 )
             case "collapse":
-                return collapse.results(reading, sentences=self.few, tell=tell)
+                return collapse.results(reading, controls, sentences=self.few, tell=tell)
             case "approximations":
                 return survival.results(
                     reading,
                     text.labels,
+                    controls,
                     sentences=self.few,
                     most_features=self.most_features,
                     seed=self.seed,
@@ -127,7 +135,8 @@ class Heads(WithJson):
             case "ablations":
                 assert isinstance(reading, EncoderReading), "others are refused before"
                 assert text.labels is not None, "so is a text without labels"
-                return importance.results(reading, text.labels, seed=self.seed, tell=tell)
+                others = {name: each for name, each in controls.items() if isinstance(each, EncoderReading)}
+                return importance.results(reading, text.labels, others, seed=self.seed, tell=tell)
             case _:
                 assert_never(part)
 
@@ -142,8 +151,9 @@ class Heads(WithJson):
                 raise ValueError(f"--{name} must be at least 1, not {getattr(self, name)}")
         if self.most_features < 1024:
             raise ValueError(f"--most-features must be at least 1024, not {self.most_features}")
-        if self.predicted < 0:
-            raise ValueError(f"--predicted must not be negative: it is {self.predicted}")
+        for name in ("predicted", "controls"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"--{name} must not be negative: it is {getattr(self, name)}")
 
     def _about(self, part: PartName, sentences: int, found: "Results") -> dict[str, Any]:
         """What was run."""
@@ -153,7 +163,7 @@ class Heads(WithJson):
         told = {"question": QUESTION, "part": part, "model": str(self.model)}
         told |= {"text": str(self.text) if self.text else None, "labelled": self.labelled, "sentences": sentences}
         told |= {"occurrences": self.occurrences, "predicted": self.predicted, "few": self.few}
-        told |= {"most_features": self.most_features, "seed": self.seed}
+        told |= {"most_features": self.most_features, "controls": self.controls, "seed": self.seed}
         return {**told, **found.about, **provenance.of_this_process(), "error_rate": ERROR_RATE}
 
     def _report(self, found: "Results", about: dict[str, Any]) -> None:
