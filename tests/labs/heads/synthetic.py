@@ -4,8 +4,11 @@ import dataclasses
 
 import numpy as np
 
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.heads.claims import STATEMENTS, beyond
 from attnlab_theory.labs.heads.families import ERROR_RATE
 from attnlab_theory.labs.heads.traces import Tokens, Trace
+from attnlab_theory.stats import Interval
 from attnlab_theory.stats.groups import bands
 
 
@@ -34,6 +37,18 @@ def in_layers(x, heads):
     """Heads [n h t d], cut into layers of `heads` each."""
     x = np.asarray(x)
     return x.reshape(len(x), -1, heads, *x.shape[2:])
+
+
+def beyond_controls(estimates):
+    """The numbers, each of which lies beyond those of all controls: the model's own number decides."""
+    away = {"value": 1.0, "interval": Interval(0.5, 1.5)}
+    found = (
+        dataclasses.replace(each, quantity=beyond(stated.name), **away)
+        for stated in STATEMENTS
+        for each in estimates
+        if stated.asks(each)
+    )
+    return Estimates([*estimates, *found])
 
 
 def wrong_at_most(trials, error_rate, false_alarm=1e-6):

@@ -19,7 +19,7 @@ from attnlab_theory.labs.heads.ablating import (
 )
 from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from tests.labs.heads.classifiers import before_reviews, classifier
-from tests.labs.heads.synthetic import wrong_at_most
+from tests.labs.heads.synthetic import beyond_controls, wrong_at_most
 from tests.language.models import rounding
 
 
@@ -146,8 +146,12 @@ def given(rng, n, *, needed, discordant=0.2):
     )
 
 
+def numbers(found, labels):
+    return families.estimated(importance.numbers_of(found, labels))
+
+
 def verdicts(found, labels):
-    judged = families.verdicts(importance.estimated(found, labels)).findings
+    judged = families.verdicts(beyond_controls(numbers(found, labels))).findings
     return {
         claim: [f.verdict for f in judged.of(claim)]
         for claim in ("the-head-is-needed", "the-model-does-without-the-head")
@@ -198,7 +202,7 @@ def test_exact_intervals_of_many_heads_hold_together(heads):
         pairs={((0, 0), (0, 0)): odds},
         chosen_by=np.arange(n) < n // 2,
     )
-    found = importance.estimated(unmoved, np.ones(n, int)).of("accuracy lost")
+    found = numbers(unmoved, np.ones(n, int)).of("accuracy lost")
     assert len(found) == heads
     for each in found:
         reach = 1 - (ERROR_RATE / 8 / heads) ** (1 / n)
@@ -221,15 +225,14 @@ def stand_in(rng, n, *, together):
 def test_heads_that_stand_in_for_each_other_are_told_from_those_that_do_the_same_harm_once(together, wanted):
     """At 0 the two do one harm of 0.05 on average, and each alone does it too."""
     labels, found = stand_in(np.random.default_rng(0), 1000, together=together)
-    (finding,) = families.verdicts(importance.estimated(found, labels)).findings.of(
-        "redundant-heads-stand-in-for-each-other"
-    )
+    judged = families.verdicts(beyond_controls(numbers(found, labels))).findings
+    (finding,) = judged.of("redundant-heads-stand-in-for-each-other")
     assert finding.verdict == wanted
 
 
 def test_mcnemars_test_stands_beside_every_head():
     labels, found = given(np.random.default_rng(0), 400, needed=0.2)
-    first, second = importance.estimated(found, labels).of("mcnemar p")
+    first, second = numbers(found, labels).of("mcnemar p")
     assert first.value < 1e-6 < second.value
     assert first.setting["only_without"] == 0
 

@@ -15,6 +15,7 @@ from attnlab_theory.theory.features import pair
 from attnlab_theory.theory.features.estimator import Estimator
 from attnlab_theory.theory.features.rows import delta_method, output_error
 from tests.labs.heads.classifiers import before_reviews, classifier
+from tests.labs.heads.synthetic import beyond_controls
 
 T, D = 12, 4
 
@@ -61,8 +62,8 @@ def measured(**how):
 
 
 def judged(**how):
-    found = approximating.estimated(measured(**how))
-    return found, families.verdicts(found).findings
+    found = families.estimated(approximating.numbers_of(measured(**how)))
+    return found, families.verdicts(beyond_controls(found)).findings
 
 
 def said(judged, name, budget):
@@ -114,7 +115,7 @@ def test_theory_knows_the_features_but_for_those_of_rare_large_products():
 @pytest.mark.slow("features for a tenth, interpolated or unknown, stay inside")
 def test_a_prediction_of_four_times_the_features_is_refuted():
     found = measured(strength=0.7)
-    wrong = approximating.estimated(dataclasses.replace(found, predicted=4 * found.predicted))
+    wrong = families.estimated(approximating.numbers_of(dataclasses.replace(found, predicted=4 * found.predicted)))
     verdicts = [f.verdict for f in families.verdicts(wrong).findings.of("theory-predicts-the-features")]
     assert verdicts == [Verdict.REFUTED] * 6
 
@@ -200,7 +201,8 @@ def test_features_beyond_a_thousand_are_found_and_held_against_theory():
     few = [RandomFeatures(budget=budget, kind=FeatureMap.TRIGONOMETRIC) for budget in losses.FEATURES]
     more = [*few, RandomFeatures(budget=4096, kind=FeatureMap.TRIGONOMETRIC)]
     for tried, known in ((few, 0), (more, 2)):
-        found = approximating.estimated(approximating.measured(Given(strength=0.9), sentences=40, tried=tried))
+        errors = approximating.measured(Given(strength=0.9), sentences=40, tried=tried)
+        found = families.estimated(approximating.numbers_of(errors))
         reached = [each.value for each in found if each.quantity == "features for a tenth"]
         assert len(reached) == known
         assert all(1024 < value < 4096 for value in reached)
@@ -241,7 +243,7 @@ def test_a_classifier_with_all_heads_replaced_is_compared_on_the_same_sentences(
         Window(budget=65),
         RandomFeatures(budget=2, kind=FeatureMap.TRIGONOMETRIC, coupling=Coupling.ORTHOGONAL),
     ]
-    found = survival.accuracies_of(reading, labels, tried, gauge)
+    found = families.estimated(survival.accuracies_of(reading, labels, tried, gauge))
     gains = found.of("accuracy gained")
     assert gains[0].value == 0
     (p,) = found.of("mcnemar p", approximation="sliding window")

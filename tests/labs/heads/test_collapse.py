@@ -17,6 +17,7 @@ from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.tape import tape
 from attnlab_theory.language.models.weighing import place
 from attnlab_theory.language.text.words import Words
+from tests.labs.heads.synthetic import beyond_controls
 from tests.language.models import gap, rounding
 
 TEXT = Words(("a", "cat", "runs"))
@@ -147,9 +148,12 @@ class Given:
             yield np.stack([np.full((4, 6), 24**-0.5) + share**power * away for share in self.shares[kept]])
 
 
+def numbers(shares):
+    return families.estimated(collapse.numbers_of(collapse.measured(Given(shares), sentences=60)))
+
+
 def verdicts(shares):
-    found = collapse.estimated(collapse.measured(Given(shares), sentences=60))
-    return {f.claim: f.verdict for f in families.verdicts(found).findings}
+    return {f.claim: f.verdict for f in families.verdicts(beyond_controls(numbers(shares))).findings}
 
 
 STAYING = (0.5, 0.4, 0.35, 0.3)
@@ -171,7 +175,7 @@ def test_states_that_do_the_contrary_get_the_contrary():
 
 
 def test_steps_of_a_collapse_triple():
-    found = collapse.estimated(collapse.measured(Given(dict.fromkeys(Kept, FALLING)), sentences=60))
+    found = numbers(dict.fromkeys(Kept, FALLING))
     (growth,) = found.of("last step over the one before")
     # ln (1 + share^2) / 2, by which the tokens' size grows, is left of the law.
     assert growth.value == pytest.approx(3, abs=0.1)

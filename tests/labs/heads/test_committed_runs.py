@@ -23,7 +23,9 @@ ESTIMATES = {
 ROWS = {
     "the-noisy-length-matters": "a noisy length explains at least 10 % of the variance of scores",
     "scores-are-normal": "scores of one query are normal within a type, up to a difference of 0.1",
-    "theory-beats-the-mean-weight": "theory predicts weights better than a type's mean weight",
+    "theory-predicts-beyond-length-and-word": (
+        "theory predicts weights better than length, position and a type's mean weight do"
+    ),
     "noise-adds-to-the-prediction": "theory predicts weights better than the mean scores without noise",
     "queries-leave-keys-alone": "on average the sentence's own query scores a key like the mean key of its type",
     "own-scores-vary-as-fitted": "scores for the sentence's own query have the variance of the fitted law",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.labs.heads.calibration import Calibration, Predictions, of_heads
-from attnlab_theory.labs.heads.fitting import Fit, Moments
+from attnlab_theory.labs.heads.fitting import AWAY, BASELINES, PLACES, Baselines, Fit, Moments
 from attnlab_theory.labs.heads.gambling import gamble
 from attnlab_theory.labs.heads.normality import Normality
 from attnlab_theory.labs.heads.own_means import OwnMeans, chances
@@ -28,6 +28,7 @@ def fit_of(rng):
         means=rng.normal(size=(1, 2, TYPES, D)),
         covariances=roots @ np.swapaxes(roots, 3, 4) + np.eye(D),
         weights=np.ones((1, 2, TYPES)),
+        baselines=Baselines(*(np.ones((1, 2, n)) for n in (TYPES, PLACES, 2 * AWAY + 1))),
         queries=rng.normal(size=(1, 2, QUERIES, D)) * np.array([1.0, 3.0]),
         varies=np.ones((1, 2), bool),
     )
@@ -164,9 +165,10 @@ def test_what_lies_along_own_means_is_not_known_of_a_head_whose_keys_do_not_vary
 
 def test_explained_shares_and_the_ratio_of_variances_are_what_they_are_called():
     rng, groups = np.random.default_rng(1), 10
-    weight, mean, baseline, noiseless, variance = rng.random((5, 30, 1, 2))
+    weight, mean, noiseless, variance = rng.random((4, 30, 1, 2))
+    baselines = rng.random((30, len(BASELINES), 1, 2))
     group = np.arange(30) % groups
-    rows = Predictions(group, group, np.ones(30, bool), mean, variance, weight, baseline, noiseless, weight)
+    rows = Predictions(group, group, np.ones(30, bool), mean, variance, weight, baselines, noiseless, weight)
     found = of_heads(rows, groups)
     for left_out in (None, 3):
         kept, row = group != (-1 if left_out is None else left_out), 0 if left_out is None else 1 + left_out
@@ -174,8 +176,10 @@ def test_explained_shares_and_the_ratio_of_variances_are_what_they_are_called():
         spread = np.mean((own - np.mean(own, axis=0)) ** 2, axis=0)
         missed = np.mean((own - mean[kept]) ** 2, axis=0)
         np.testing.assert_allclose(found.explained[row], 1 - missed / spread)
-        for values, instead in ((found.by_baseline, baseline), (found.without_noise, noiseless)):
+        known = [(found.by_baseline[:, at], baselines[:, at]) for at in range(len(BASELINES))]
+        for values, instead in (*known, (found.without_noise, noiseless)):
             np.testing.assert_allclose(values[row], 1 - np.mean((own - instead[kept]) ** 2, axis=0) / spread)
+        np.testing.assert_array_equal(found.of_best_baseline[row], np.max(found.by_baseline[row], axis=0))
         np.testing.assert_allclose(found.variance_ratio[row], missed / np.mean(variance[kept], axis=0))
 
 

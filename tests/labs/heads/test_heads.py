@@ -24,7 +24,7 @@ from attnlab_theory.language.models.mixers import Additive
 from attnlab_theory.language.models.positions import Alibi, Rotary
 from attnlab_theory.language.text.words import Words
 from attnlab_theory.stats import Interval
-from tests.labs.heads.synthetic import Given, in_layers
+from tests.labs.heads.synthetic import Given, beyond_controls, in_layers
 from tests.labs.heads.typed_keys import KeyLaw, typed_keys
 from tests.language.models import gap, rounding
 
@@ -199,7 +199,9 @@ def lab(law, **changes):
     k = in_layers(typed_keys(jax.random.key(1), law, kinds, heads=4, d=8, **changes), 2)
     q = 2 * in_layers(jax.random.normal(jax.random.key(2), (600, 4, 6, 8)), 2)
     given = Given(np.asarray(kinds), q, k)
-    return quantities.measure(measured(given, planned(given.tokens), calibrated=40))
+    return beyond_controls(
+        families.estimated(quantities.measure(measured(given, planned(given.tokens), calibrated=40)))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +249,7 @@ def test_mean_scores_without_noise_stand_beside_theory(stretched):
 
 def test_theory_predicts_the_weights_of_independent_normal_keys(stretched):
     judged = families.verdicts(stretched).findings
-    assert [f.verdict for f in judged.of("theory-beats-the-mean-weight")] == [Verdict.SUPPORTED] * 4
+    assert [f.verdict for f in judged.of("theory-predicts-beyond-length-and-word")] == [Verdict.SUPPORTED] * 4
     for each in stretched.of("squared error over predicted variance"):
         assert each.interval.low < 1 < each.interval.high
 
@@ -261,7 +263,8 @@ def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
     given = Given(np.asarray(kinds), in_layers(jax.random.normal(jax.random.key(2), (300, 2, 6, 4)), 2), k)
     found = measured(given, planned(given.tokens), calibrated=10)
     assert sorted(found.plan.types.tolist()) == [0, 1, 3]
-    assert len(families.verdicts(quantities.measure(found)).findings.of("the-noisy-length-matters")) == 2
+    told = families.estimated(quantities.measure(found))
+    assert len(families.verdicts(told).findings.of("the-noisy-length-matters")) == 2
 
 
 @pytest.mark.slow("how the measured distance from normal moves is asked inside")
@@ -272,7 +275,8 @@ def test_keys_on_two_points_are_far_from_normal():
     k = in_layers(typed_keys(jax.random.key(1), KeyLaw.ISOTROPIC, kinds, heads=2, d=4, variance=1e-4), 2)
     q = in_layers(jax.random.normal(jax.random.key(2), (600, 2, 6, 4)), 2)
     given = Given(np.asarray(kinds), q, k + signs)
-    judged = families.verdicts(quantities.measure(measured(given, planned(given.tokens), calibrated=0))).findings
+    found = measured(given, planned(given.tokens), calibrated=0)
+    judged = families.verdicts(families.estimated(quantities.measure(found))).findings
     assert [f.verdict for f in judged.of("scores-are-normal")] == [Verdict.REFUTED] * 2
 
 

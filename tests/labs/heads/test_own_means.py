@@ -9,7 +9,7 @@ from typing import assert_never
 import numpy as np
 import pytest
 
-from attnlab_theory.labs.heads.fitting import Fit, Moments
+from attnlab_theory.labs.heads.fitting import AWAY, PLACES, Baselines, Fit, Moments
 from attnlab_theory.labs.heads.own_means import OwnMeans, chances, deviations
 from attnlab_theory.labs.heads.plan import Plan
 from tests.labs.heads.synthetic import ERROR_RATE, LAYERS, LIMIT, families, missing
@@ -102,6 +102,7 @@ def fit_of(keys, rng):
         means=means,
         covariances=covariances,
         weights=np.ones(means.shape[:3]),
+        baselines=Baselines(*(np.ones((LAYERS, 1, n)) for n in (TYPES, PLACES, 2 * AWAY + 1))),
         queries=rng.normal(size=(LAYERS, 1, 32, D)),
         varies=np.ones((LAYERS, 1), bool),
     )

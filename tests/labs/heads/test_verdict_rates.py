@@ -11,17 +11,26 @@ from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads import assumptions
 from attnlab_theory.labs.heads.calibration import Calibration, Predictions, curve, of_heads
-from attnlab_theory.labs.heads.claims import CONTEXT, RARER, SHIFTED, SPREAD, TOGETHER
+from attnlab_theory.labs.heads.claims import BEYOND_LENGTH, CONTEXT, RARER, SHIFTED, SPREAD, TOGETHER
 from attnlab_theory.labs.heads.families import estimates_of, layer_and_head
 from attnlab_theory.labs.heads.families import verdicts as verdicts_on_heads
-from attnlab_theory.labs.heads.fitting import fitted
+from attnlab_theory.labs.heads.fitting import BASELINES, fitted
 from attnlab_theory.labs.heads.gambling import given_neighbours
 from attnlab_theory.labs.heads.normality import Normality
 from attnlab_theory.labs.heads.plan import planned
 from attnlab_theory.labs.heads.splits import NearTies
 from attnlab_theory.labs.heads.traces import softmax
 from attnlab_theory.stats.groups import Bands, ratio_bands
-from tests.labs.heads.synthetic import ERROR_RATE, LAYERS, LIMIT, Given, families, in_layers, missing
+from tests.labs.heads.synthetic import (
+    ERROR_RATE,
+    LAYERS,
+    LIMIT,
+    Given,
+    beyond_controls,
+    families,
+    in_layers,
+    missing,
+)
 from tests.labs.heads.typed_keys import KeyLaw, typed_keys
 
 HEADS, GROUPS = 2, 20
@@ -34,7 +43,7 @@ def judged(quantity, found):
 
 def _verdicts(quantity, found):
     estimates = Estimates(estimates_of(quantity, found, 1, "", layer_and_head))
-    return [finding.verdict for finding in verdicts_on_heads(estimates).findings]
+    return [finding.verdict for finding in verdicts_on_heads(beyond_controls(estimates)).findings]
 
 
 def some(verdicts, verdict):
@@ -144,7 +153,7 @@ def predicted(keys_turn, judging):
 
 
 def gained(found):
-    return judged("explained by theory less by the type", families(found.explained - found.by_baseline))
+    return judged(BEYOND_LENGTH, families(found.explained - found.of_best_baseline))
 
 
 @pytest.mark.slow("four heads whose weights theory predicts better stay inside")
@@ -191,8 +200,9 @@ def test_keys_that_turn_away_from_their_query_do_not_vary_as_fitted():
 def rows_of(**given):
     """Predictions of two keys of each sentence, from [sentences 2 layers h]; what is not given is zero."""
     sentence = np.repeat(np.arange(len(given["weight"])), 2)
-    parts = ("mean", "variance", "weight", "baseline", "noiseless", "deviation")
+    parts = ("mean", "variance", "weight", "baselines", "noiseless", "deviation")
     rows = {part: np.reshape(given.get(part, 0 * given["weight"]), (-1, LAYERS, HEADS)) for part in parts}
+    rows["baselines"] = np.repeat(rows["baselines"][:, None], len(BASELINES), axis=1)
     return Predictions(sentence % GROUPS, sentence, np.zeros(len(sentence), bool), **rows)
 
 
@@ -268,7 +278,7 @@ def no_better():
     mean, deviation = rng.uniform(0.3, 0.7, shape), rng.uniform(0.02, 0.1, shape)
     weight = mean + deviation * error()
     baseline = weight + deviation * error()
-    return of_heads(rows_of(mean=mean, variance=deviation**2, weight=weight, baseline=baseline), GROUPS)
+    return of_heads(rows_of(mean=mean, variance=deviation**2, weight=weight, baselines=baseline), GROUPS)
 
 
 @pytest.mark.slow("four heads whose weights theory predicts better stay inside")
