@@ -113,13 +113,13 @@ def _kept_and_depth(index: tuple[int, ...]) -> dict[str, Any]:
 
 
 def results(
-    reading: Layered, controls: Mapping[str, Layered] = {}, *, sentences: int, tell: Tell = lambda _: None
+    reading: Layered, controls: Mapping[str, Sequence[Layered]] = {}, *, sentences: int, tell: Tell = lambda _: None
 ) -> Results:
     """Measure and judge.
 
     Args:
         reading: the model with its text.
-        controls: the same text, read by each control.
+        controls: the same text, read by each control, or by several draws of one.
         sentences: how many sentences are read.
         tell: called with a line about what is being done.
 

@@ -1,6 +1,6 @@
 """The part of the lab about ablations: which heads a classifier needs, and which stand in for each other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ TOLD = (
 def results(
     reading: EncoderReading,
     labels: Int[np.ndarray, " sentences"],
-    controls: Mapping[str, EncoderReading] = {},
+    controls: Mapping[str, Sequence[EncoderReading]] = {},
     *,
     seed: int,
     tell: Tell = lambda _: None,
@@ -60,7 +60,7 @@ def results(
     Args:
         reading: of a classifier.
         labels: of every sentence.
-        controls: the same sentences, read by each control.
+        controls: the same sentences, read by each control, or by several draws of one.
         seed: of which half of the sentences chooses the pairs, and of groups.
         tell: called with a line about what is being done.
 

@@ -1,7 +1,7 @@
 """Do the homeworks' premises hold: noisy lengths, normal scores, gambles, hedges, and predicted weights?"""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from rich.table import Table
@@ -57,7 +57,7 @@ ASSUMED = (
 
 def results(
     reading: Reading,
-    controls: Mapping[str, Reading] = {},
+    controls: Mapping[str, Sequence[Reading]] = {},
     *,
     occurrences: int,
     predicted: int,
@@ -69,7 +69,7 @@ def results(
 
     Args:
         reading: the model with its text.
-        controls: the same text, read by each control.
+        controls: the same text, read by each control, or by several draws of one.
         occurrences: how many a frequent type must have.
         predicted: sentences whose weights theory predicts.
         seed: of the dealing of sentences and the choice of queries.

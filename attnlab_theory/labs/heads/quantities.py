@@ -1,5 +1,6 @@
 """All numbers of every head and layer that the lab measures."""
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -11,14 +12,12 @@ from attnlab_theory.labs.heads.claims import BEYOND_LENGTH
 from attnlab_theory.labs.heads.families import (
     ANY,
     CORRELATION,
-    ERROR_RATE,
     OVER_GROUPS,
     POSITIVE,
     SHARE,
     Banded,
     Family,
     Told,
-    estimates_of,
     layer,
     layer_and_head,
 )
@@ -65,9 +64,12 @@ def _keys(found: Measured) -> Iterator[Told]:
         ("variance explained along own mean", own.plain, ANY),
     ):
         yield Family(quantity, values, draws, within)
-    p = own_means.chances(found.own_means.relative())
-    dealt = Bands(p, np.nan_to_num(p, nan=0.0), np.nan_to_num(p, nan=1.0))
-    yield from estimates_of("p of means dealt anew", dealt, draws, DEALT_ANEW, layer_and_head)
+
+    def dealt(_: float) -> Bands:
+        p = own_means.chances(found.own_means.relative())
+        return Bands(p, np.nan_to_num(p, nan=0.0), np.nan_to_num(p, nan=1.0))
+
+    yield Banded("p of means dealt anew", dealt, draws, DEALT_ANEW)
     yield Banded("distance from normal", found.normality.bands, draws, OVER_SENTENCES)
 
 
@@ -138,9 +140,8 @@ def _predictions(found: Measured) -> Iterator[Told]:
     ):
         yield Family(quantity, values, len(predicted.group), ANY)
     yield from _curve(calibration.curve(predicted, found.plan.groups), predicted.mean.size)
-    ratio = ratio_bands(numbers.variance_ratio, ERROR_RATE)
-    quantity = "squared error over predicted variance"
-    yield from estimates_of(quantity, ratio, len(predicted.group), OVER_LOGARITHMS, layer_and_head)
+    ratio = functools.partial(ratio_bands, numbers.variance_ratio)
+    yield Banded("squared error over predicted variance", ratio, len(predicted.group), OVER_LOGARITHMS)
 
 
 def _curve(found: calibration.Curve, draws: int) -> Iterator[Told]:

@@ -1,6 +1,7 @@
 """Sentences that sum up the verdicts on heads."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from attnlab_theory.claims import Findings, Verdict
 
@@ -33,14 +34,14 @@ def counted(
     return tuple(lines)
 
 
-def of_controls(controls: Collection[str]) -> tuple[str, ...]:
+def of_controls(controls: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
     """A sentence that says what a model has to exceed."""
     if not controls:
         return ("Nothing is shown without controls (--controls): an untrained model may pass as well.",)
-    return (
-        f"Shown means: beyond the strongest of {len(controls)} controls, too. These are {len(controls) - 1} models "
-        "with random weights, and this model with shuffled tokens.",
+    many = ", ".join(
+        name if len(drawn) == 1 else f"{name} ({len(drawn)} models)" for name, drawn in controls.items()
     )
+    return (f"Shown means: beyond the controls, too. These are {many}.",)
 
 
 def counts(findings: Findings, claim: str) -> tuple[int, int, int]:

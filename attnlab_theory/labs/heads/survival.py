@@ -45,7 +45,7 @@ TOLD = (
 def results(
     reading: Reading,
     labels: Int[np.ndarray, " sentences"] | None,
-    controls: Mapping[str, Reading] = {},
+    controls: Mapping[str, Sequence[Reading]] = {},
     *,
     sentences: int,
     most_features: int = FEATURES[-1],
@@ -57,7 +57,7 @@ def results(
     Args:
         reading: the model with its text.
         labels: the label of every sentence, if they are known. With them the accuracy of a classifier is measured.
-        controls: the same text, read by each control.
+        controls: the same text, read by each control, or by several draws of one.
         sentences: how many sentences are read for the heads.
         most_features: the largest number of random features that is tried.
         seed: chooses the random projections.

@@ -1,6 +1,7 @@
 """A reading whose queries and keys are given, and 200 layers on which the lab's verdicts must come out right."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,15 +15,15 @@ from attnlab_theory.stats.groups import bands
 
 @dataclasses.dataclass
 class Given:
-    """Sentences [n t] of types, and [n layers h t d] of queries and keys."""
+    """Sentences [n t] of types, and [n layers h t d] of queries and keys: arrays, or lists if t differs."""
 
-    kinds: np.ndarray
-    q: np.ndarray
-    k: np.ndarray
+    kinds: Sequence[np.ndarray]
+    q: Sequence[np.ndarray]
+    k: Sequence[np.ndarray]
     causal: bool = False
 
     def __post_init__(self):
-        self.layers, self.heads = self.k.shape[1:3]
+        self.layers, self.heads = self.k[0].shape[:2]
         self.tokens = [Tokens(ids=row, special=np.zeros(len(row), bool)) for row in self.kinds]
 
     def traces(self, numbers):

@@ -55,8 +55,8 @@ class Heads(WithJson):
     """The largest number of random features that approximations try, at least 1024."""
     controls: int = 5
     """How many models with random weights are measured besides, and then the model with shuffled tokens. A
-    statement is shown only if none of them passes it, too. Each takes as long as the model. 0: none, and nothing is
-    shown."""
+    statement is shown only beyond what a further model with random weights would reach, and beyond shuffled tokens.
+    Each takes as long as the model. 0: none, and nothing is shown."""
     seed: int = 0
     """The seed. It chooses the half used for fitting, the queries that are tested, the random projections and the
     drawn reviews."""
@@ -135,7 +135,10 @@ class Heads(WithJson):
             case "ablations":
                 assert isinstance(reading, EncoderReading), "others are refused before"
                 assert text.labels is not None, "so is a text without labels"
-                others = {name: each for name, each in controls.items() if isinstance(each, EncoderReading)}
+                others = {
+                    name: [each for each in drawn if isinstance(each, EncoderReading)]
+                    for name, drawn in controls.items()
+                }
                 return importance.results(reading, text.labels, others, seed=self.seed, tell=tell)
             case _:
                 assert_never(part)
