@@ -64,7 +64,7 @@ def controls_of(reading: AnyReading, *, models: int, seed: int = 0) -> dict[str,
     """
     if models == 1:
         raise ValueError(
-            "--controls must be 0, or at least 2, not 1: one model does not show how those with random weights differ"
+            "--controls must be 0 or at least 2, not 1: one model with random weights does not tell how they differ"
         )
     if not models:
         return {}

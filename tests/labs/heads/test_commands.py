@@ -190,6 +190,8 @@ def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys)
             "at least 10 sentences, or groups of them, not 4: take more",
         ),
         ([str(checkpoint), "--most-features", "1000"], "--most-features must be at least 1024, not 1000"),
+        ([str(checkpoint), "--controls", "1"], "--controls must be 0 or at least 2, not 1"),
+        ([str(checkpoint), "--controls", "-1"], "--controls must not be negative"),
         ([str(checkpoint), "--parts", "nothing"], "nothing"),
         ([str(checkpoint), "--parts", "ablations"], "gives none: name a classifier that reviews train wrote"),
         ([str(checkpoint), str(few), "--parts", "ablations"], "read without any: write each line as LABEL text"),
