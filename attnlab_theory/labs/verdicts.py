@@ -6,9 +6,10 @@ only. It has the error rate of its own interval.
 
 All statements about training that a lab judges are one family. The family's error rate is shared out equally
 (Bonferroni). If runs are close to normal, all verdicts of the family together err with probability at most that
-rate.
+rate. Shares near 0 or 1 are not: a line says how often their intervals miss instead.
 
-Too few runs decide nothing. Then there is no verdict, and a line says how many runs are missing.
+Too few runs decide nothing. Then there is no verdict, and a line says how many runs are missing. What is
+INCONCLUSIVE has a plan: a number of runs, and the probability that so many decide.
 
 A statement is supported only if its control, such as an untrained model, does not pass as well. If a number over
 runs tells them apart, it is one more number of the family.
@@ -18,9 +19,10 @@ import collections
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, assert_never
 
+import numpy as np
 import scipy  # special is loaded when first used: it takes a quarter of a second
 
 from attnlab_theory.claims import Beyond, ControlFinding, Finding, Findings, Identity, Instead, Paired, Verdict
@@ -36,9 +38,18 @@ REACH = 10.0
 """An interval that reaches further to either side, in standard deviations of a run, gives no verdict. It is a mild
 convention: nobody plans for a difference of ten standard deviations. But if one is found, its verdict stands."""
 
-
 MANY = 100
 """The most runs that are planned to decide one statement."""
+
+NEAR = 3.0
+"""A share lies near an end if it is fewer standard deviations of a run away from it. A normal law would then reach
+beyond the end."""
+
+PLANS = 10_000
+"""Continuations of a run that are drawn for one plan. They give its probability to half a percentage point."""
+
+REPEATS = 50_000
+"""Repetitions of a run that are drawn to see how often its interval misses."""
 
 
 class Case(NamedTuple):
@@ -75,9 +86,20 @@ class Undecided(NamedTuple):
     runs: int
     """How many runs there are."""
     decide: int | None
-    """How many runs would decide it, if the next are like these. None if more than `MANY`."""
+    """How many runs would decide it, if they had the mean and the spread of these. None if more than `MANY`."""
+    chance: float | None
+    """The probability that so many decide it, if runs are normal. None if there is no such number."""
     missing: str = ""
     """The control that nobody measured, if that is why."""
+
+
+class NearEnd(NamedTuple):
+    """A share near 0 or 1 that is judged by a t interval, although its runs are not close to normal."""
+
+    claim: str
+    setting: dict[str, Any]
+    missed: float
+    """How often the interval misses, if runs follow a beta law of the measured mean and spread."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,6 +117,8 @@ class Verdicts:
     """How many findings belong to no family, by their own error rate. Numbers that are counted have the rate 0."""
     undecided: tuple[Undecided, ...]
     """Statements that are INCONCLUSIVE. They are findings, and not as expected unless they are conjectures."""
+    near_ends: tuple[NearEnd, ...]
+    """Verdicts of the family whose intervals may miss more often than the error rate says."""
 
     @property
     def as_expected(self) -> bool:
@@ -126,9 +150,17 @@ class Verdicts:
         elif self.family:
             lines.append(
                 f"{self.family} numbers about training decide, those of controls included. They share an error "
-                f"rate of {self.error_rate:g}: with at most this probability any verdict on them is wrong. Each "
-                f"has {self.of_each:.2g} (Bonferroni). Therefore the interval of such a number is wider than in a "
-                "table."
+                f"rate of {self.error_rate:g}: with at most this probability any verdict on them is wrong, if runs "
+                f"are close to normal. Each has {self.of_each:.2g} (Bonferroni). Therefore the interval of such a "
+                "number is wider than in a table."
+            )
+        if self.near_ends:
+            worst = max(each.missed for each in self.near_ends)
+            lines.append(
+                f"{len(self.near_ends)} of them judge{'s' * (len(self.near_ends) == 1)} a share near 0 or 1, or a "
+                "difference of shares. Such runs "
+                "are not close to normal. If they follow a beta law of the measured mean and spread, an interval "
+                f"misses the mean with probability {worst:.2g} at worst, in place of {self.of_each:.2g}."
             )
         if self.apart:
             counts = ", ".join(f"{count} {_at(rate)}" for rate, count in self.apart.items())
@@ -149,17 +181,19 @@ class Verdicts:
         return (*lines, *map(self._remedy, dict.fromkeys(e.claim for e in self.undecided if not e.missing)))
 
     def _remedy(self, claim: str) -> str:
-        """What would decide a claim that is INCONCLUSIVE."""
-        decide = [each.decide for each in self.undecided if each.claim == claim and not each.missing]
-        known = sorted(number for number in decide if number is not None)
+        """What would decide a claim that is INCONCLUSIVE, and with what probability."""
+        plans = [(e.decide, e.chance) for e in self.undecided if e.claim == claim and not e.missing]
+        known = [(number, chance) for number, chance in plans if number is not None and chance is not None]
         some = []
         if known:
-            counts = f"{known[0]}" if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
-            some.append(f"about {counts} training runs in all would decide, if the next are like these")
-        if None in decide:
-            of_them = f" {decide.count(None)} of them" if known else ""
+            counts, chances = (_range(f"{x:.2g}" for x in sorted(every)) for every in zip(*known, strict=True))
+            some.append(
+                f"about {counts} training runs in all would decide with probability {chances}, if runs are normal"
+            )
+        if len(known) < len(plans):
+            of_them = f" {len(plans) - len(known)} of them" if known else ""
             some.append(f"{MANY} training runs would not decide{of_them}")
-        settings = "" if len(decide) == 1 else f" at {len(decide)} settings"
+        settings = "" if len(plans) == 1 else f" at {len(plans)} settings"
         return f"{claim}{settings}: INCONCLUSIVE: {'; '.join(some)}."
 
 
@@ -202,6 +236,7 @@ def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_
     found: list[Finding] = []
     left: list[Unjudged] = []
     undecided: list[Undecided] = []
+    near_ends: list[NearEnd] = []
     apart: collections.Counter[float] = collections.Counter()
     for case in cases:
         stated, estimate = case.stated, case.estimate
@@ -213,18 +248,20 @@ def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_
             told |= {"runs": few[0], "needs": max(few[1], at_last)}
             left.append(Unjudged(statement=stated.statement, **told))
             continue
-        found.append(_finding(case, experiment, error_rate / max(family, 1)))
+        rate = error_rate / max(family, 1)
+        found.append(_finding(case, experiment, rate))
         if not stated.of_training:
             apart[estimate.error_rate] += 1
+        elif is_near_an_end(estimate):
+            near_ends.append(NearEnd(stated.name, dict(estimate.setting), miss_rate(estimate, rate)))
         if found[-1].verdict != Verdict.INCONCLUSIVE:
             continue
         control = found[-1].control
         if control is not None and control.number is None:
-            undecided.append(Undecided(**told, decide=None, missing=control.what))
-        elif open_ := _open(case, error_rate / max(family, 1)):
+            undecided.append(Undecided(**told, decide=None, chance=None, missing=control.what))
+        elif open_ := _open(case, rate):
             told |= {"runs": min(each.runs for each, _ in open_)}
-            plans = [runs_that_decide(*each, error_rate / family) for each in open_]
-            undecided.append(Undecided(**told, decide=None if None in plans else max(filter(None, plans))))
+            undecided.append(Undecided(**told, **_plan(open_, rate)))
     return Verdicts(
         findings=Findings(found),
         unjudged=tuple(left),
@@ -232,6 +269,7 @@ def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_
         error_rate=error_rate,
         apart=dict(apart),
         undecided=tuple(undecided),
+        near_ends=tuple(near_ends),
     )
 
 
@@ -257,24 +295,112 @@ def runs_needed(error_rate: float) -> int:
 
 
 def runs_that_decide(estimate: Estimate, decides: Callable[[Interval], bool], error_rate: float) -> int | None:
-    """The least number of runs that would decide a statement, if the next have the same mean and spread.
+    """The least number of runs that would decide a statement, if all had the mean and spread of those there are.
 
-    This is a plan and no promise: mean and spread are as uncertain as the verdict. None if more than `MANY`.
+    The next runs will have another mean and spread, so as many may fall short. `chance_to_decide` says how often
+    they do not. None if more than `MANY`.
 
     Args:
         estimate: a number about training.
         decides: whether an interval for that number would decide.
         error_rate: of that interval.
     """
+    spread = _spread(estimate, error_rate)
+    for runs in range(estimate.runs + 1, MANY + 1):
+        if decides(_interval(estimate.value, spread, runs, error_rate)):
+            return runs
+    return None
+
+
+def chance_to_decide(
+    estimate: Estimate, decides: Callable[[Interval], bool], runs: int, error_rate: float
+) -> float:
+    """The probability that so many runs decide a statement, given those that there are.
+
+    The runs that there are stay, and the others are drawn. Their mean and variance are uncertain, so these are
+    drawn first: the law is Student's predictive one. Runs are taken for normal.
+
+    Args:
+        estimate: a number about training.
+        decides: whether an interval for that number would decide.
+        runs: in all, more than there are.
+        error_rate: of that interval.
+    """
+    have, more = estimate.runs, runs - estimate.runs
+    spread, draws = _spread(estimate, error_rate), np.random.default_rng(0)
+    sigma = spread * np.sqrt((have - 1) / draws.chisquare(have - 1, PLANS))
+    moved = sigma * math.sqrt(1 / have + 1 / more) * draws.standard_normal(PLANS)
+    among = sigma**2 * draws.chisquare(more - 1, PLANS) if more > 1 else 0.0
+    means = estimate.value + moved * more / runs
+    squares = (have - 1) * spread**2 + among + moved**2 * have * more / runs
+    spreads = np.sqrt(squares / (runs - 1))
+    pairs = zip(means.tolist(), spreads.tolist(), strict=True)
+    return sum(decides(_interval(mean, each, runs, error_rate)) for mean, each in pairs) / PLANS
+
+
+def _plan(
+    open_: Sequence[tuple[Estimate, Callable[[Interval], bool]]], error_rate: float
+) -> dict[str, int | float | None]:
+    """How many runs would decide all numbers that leave a statement open, and at least with what probability."""
+    plans = [runs_that_decide(*each, error_rate) for each in open_]
+    known = [runs for runs in plans if runs is not None]
+    if len(known) < len(plans):
+        return {"decide": None, "chance": None}
+    runs = max(known)
+    fail = sum(1 - chance_to_decide(*each, runs, error_rate) for each in open_)
+    return {"decide": runs, "chance": max(0.0, 1 - fail)}
+
+
+def _interval(mean: float, spread: float, runs: int, error_rate: float) -> Interval:
+    reach = spread * _quantile(runs, error_rate) / math.sqrt(runs)
+    return Interval(mean - reach, mean + reach)
+
+
+def _spread(estimate: Estimate, error_rate: float) -> float:
+    """The standard deviation of a run."""
     now = estimate.at(error_rate)
     # An end may be cut where no number can lie: the other one is not.
     radius = max(estimate.value - now.low, now.high - estimate.value)
-    spread = radius * math.sqrt(estimate.runs) / _quantile(estimate.runs, error_rate)
-    for runs in range(estimate.runs + 1, MANY + 1):
-        reach = spread * _quantile(runs, error_rate) / math.sqrt(runs)
-        if decides(Interval(estimate.value - reach, estimate.value + reach)):
-            return runs
-    return None
+    return radius * math.sqrt(estimate.runs) / _quantile(estimate.runs, error_rate)
+
+
+def is_near_an_end(estimate: Estimate) -> bool:
+    """Whether an estimate over runs lies fewer than `NEAR` standard deviations of a run from an end of its range.
+
+    Runs that are all equal have an interval that says nothing, so it misses nothing. A file of an older version
+    does not say in which range its numbers lie.
+    """
+    if not estimate.values or not math.isfinite(estimate.within.width):
+        return False
+    room = min(estimate.value - estimate.within.low, estimate.within.high - estimate.value)
+    return room < NEAR * float(np.std(estimate.values, ddof=1))
+
+
+def miss_rate(estimate: Estimate, error_rate: float) -> float:
+    """How often a t interval misses the mean of bounded numbers that follow a beta law of this mean and spread.
+
+    If no beta law spreads as far, the numbers lie at both ends of their range.
+
+    Args:
+        estimate: over runs, in a finite range.
+        error_rate: of the interval.
+
+    Raises:
+        ValueError: if the range is not finite, or the runs are not known one by one.
+    """
+    if not estimate.values or not math.isfinite(estimate.within.width):
+        raise ValueError(f"{estimate.quantity} has no runs in a finite range, so no beta law describes them")
+    shares = (np.array(estimate.values) - estimate.within.low) / estimate.within.width
+    mean, spread, draws = float(np.mean(shares)), float(np.std(shares, ddof=1)), np.random.default_rng(0)
+    size, strength = (REPEATS, len(shares)), mean * (1 - mean) / spread**2 - 1
+    if strength > 0:
+        repeated = draws.beta(mean * strength, (1 - mean) * strength, size)
+    else:
+        repeated = (draws.random(size) < mean).astype(float)
+    spreads = np.std(repeated, axis=1, ddof=1)
+    reach = _quantile(len(shares), error_rate) * spreads / math.sqrt(len(shares))
+    # Equal numbers give no interval.
+    return float(np.mean((spreads > 0) & (np.abs(np.mean(repeated, axis=1) - mean) > reach)))
 
 
 def _open(case: Case, error_rate: float) -> list[tuple[Estimate, Callable[[Interval], bool]]]:
@@ -382,6 +508,12 @@ def _at_rate(estimate: Estimate, stated: Statement, of_each: float) -> Estimate:
     if not stated.of_training or estimate.error_rate == 0:
         return estimate
     return dataclasses.replace(estimate, interval=estimate.at(of_each), error_rate=of_each)
+
+
+def _range(told: Iterable[str]) -> str:
+    """The least and the greatest of numbers in order, or the only one."""
+    every = list(dict.fromkeys(told))
+    return every[0] if len(every) == 1 else f"{every[0]} to {every[-1]}"
 
 
 def _at(rate: float) -> str:

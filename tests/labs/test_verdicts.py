@@ -161,8 +161,8 @@ def test_what_is_undecided_says_how_many_runs_would_decide(values):
         judged_then = found(stated(alike(runs), below), stated([-3.0, -3.1, -2.9], below), stated(values, ANY))
         assert judged_then.findings[0].verdict == verdict
     assert whole.sentences()[-1] == (
-        f"it-gains: INCONCLUSIVE: about {left.decide} training runs in all would decide, "
-        "if the next are like these."
+        f"it-gains: INCONCLUSIVE: about {left.decide} training runs in all would decide with probability "
+        f"{left.chance:.2g}, if runs are normal."
     )
 
 
@@ -171,10 +171,10 @@ def test_what_no_number_of_runs_decides_says_so():
     apart = stated([-1.0, -2.0, -3.0], Interval.at_most(0.0))
     assert found(near).sentences()[-1] == "it-gains: INCONCLUSIVE: 100 training runs would not decide."
     both = found(near, apart)
-    (least,) = {each.decide for each in both.undecided} - {None}
+    ((least, chance),) = {(each.decide, each.chance) for each in both.undecided} - {(None, None)}
     assert both.sentences()[-1] == (
-        f"it-gains at 2 settings: INCONCLUSIVE: about {least} training runs in all would decide, if the next are "
-        "like these; 100 training runs would not decide 1 of them."
+        f"it-gains at 2 settings: INCONCLUSIVE: about {least} training runs in all would decide with probability "
+        f"{chance:.2g}, if runs are normal; 100 training runs would not decide 1 of them."
     )
 
 
@@ -187,6 +187,82 @@ def test_an_interval_that_is_cut_at_one_end_plans_with_the_other():
     assert left.decide is not None
     assert left.decide == same.decide
     assert left.decide > 3
+
+
+VANILLA, ROPE = ([right / 60 for right in row] for row in ((58, 60, 50, 58, 59), (52, 57, 53, 60, 58)))
+"""What five seeds of the knowledge lab recall of sixty persons each."""
+
+
+@pytest.mark.parametrize(("values", "chance"), [(VANILLA, 0.77), (ROPE, 0.82)], ids=["vanilla", "rope"])
+def test_a_plan_says_how_probably_so_many_runs_decide(values, chance):
+    """Twelve verdicts share the error rate, as in the committed run. The sixth seed is drawn from the normal laws
+    that five seeds leave possible, each run with all its numbers.
+    """
+
+    def decides(interval):
+        return judge(Interval.at_least(0.8), interval, 0.001) != Verdict.INCONCLUSIVE
+
+    accuracy = over_seeds("accuracy", values, 0.05, within=SHARES)
+    rate, runs, count = 0.05 / 12, 6, 20_000
+    assert verdicts.runs_that_decide(accuracy, decides, rate) == runs
+    planned = verdicts.chance_to_decide(accuracy, decides, runs, rate)
+    rng = np.random.default_rng(1)
+    sigma = np.std(values, ddof=1) * np.sqrt(4 / rng.chisquare(4, count))
+    sixth = rng.normal(rng.normal(np.mean(values), sigma / math.sqrt(5)), sigma)
+    every = np.column_stack([np.tile(values, (count, 1)), sixth])
+    low = np.mean(every, axis=1) - scipy.stats.t.isf(rate / 2, 5) * scipy.stats.sem(every, axis=1)
+    assert planned == pytest.approx(np.mean(low >= 0.8), abs=4 * math.sqrt(1 / count + 1 / verdicts.PLANS) / 2)
+    assert round(planned, 2) == chance
+
+
+@pytest.mark.parametrize(
+    ("values", "rate", "times"), [(VANILLA, 0.05, 3.2), (VANILLA, 0.05 / 12, 16), (ROPE, 0.05 / 12, 5.0)]
+)
+def test_t_intervals_of_shares_near_one_miss_three_to_sixteen_times_too_often(values, rate, times):
+    """Beta laws of the measured mean and spread, with other random numbers than those of the lab."""
+    near = over_seeds("accuracy", values, 0.05, within=SHARES)
+    mean, strength = np.mean(values), np.mean(values) * (1 - np.mean(values)) / np.var(values, ddof=1) - 1
+    again = np.random.default_rng(1).beta(mean * strength, (1 - mean) * strength, (50_000, 5))
+    reach = scipy.stats.t.isf(rate / 2, 4) * scipy.stats.sem(again, axis=1)
+    missed = np.mean(np.abs(np.mean(again, axis=1) - mean) > reach)
+    assert verdicts.miss_rate(near, rate) == pytest.approx(missed, rel=0.15)
+    assert verdicts.miss_rate(near, rate) / rate == pytest.approx(times, rel=0.05)
+
+
+def test_a_share_in_the_middle_is_missed_as_often_as_the_error_rate_says():
+    middle = over_seeds("accuracy", [0.45, 0.5, 0.55, 0.48, 0.52], 0.05, within=SHARES)
+    assert not verdicts.is_near_an_end(middle)
+    assert verdicts.miss_rate(middle, 0.05) == pytest.approx(0.05, abs=0.005)
+
+
+def test_verdicts_on_shares_near_an_end_say_how_often_their_intervals_miss():
+    def shares(values):
+        return case(over_seeds("accuracy", values, 0.05, within=SHARES), Interval.at_least(0.1))
+
+    whole = found(shares(VANILLA), shares([0.45, 0.5, 0.55]), stated(VANILLA))
+    (near,) = whole.near_ends
+    assert near.missed == verdicts.miss_rate(shares(VANILLA).estimate, 0.05 / 3)
+    assert whole.sentences()[1] == (
+        "1 of them judges a share near 0 or 1, or a difference of shares. Such runs are not close to normal. If "
+        "they follow a beta law of the measured mean and spread, an interval misses the mean with probability "
+        f"{near.missed:.2g} at worst, in place of 0.017."
+    )
+    assert not found(shares([0.45, 0.5, 0.55]), stated(VANILLA)).near_ends
+
+
+def test_shares_that_no_beta_law_spreads_as_far_as_are_all_or_nothing():
+    """Of three such runs a quarter are equal, and say nothing. The others have intervals that hold their mean."""
+    torn = over_seeds("accuracy", [0.0, 1.0, 1.0], 0.05, within=SHARES)
+    assert verdicts.is_near_an_end(torn)
+    assert verdicts.miss_rate(torn, 0.05) == 0
+
+
+@pytest.mark.parametrize("within", [ANY, Interval(0.0, math.inf)])
+def test_numbers_without_a_finite_range_have_no_beta_law(within):
+    free = over_seeds("loss", [1.0, 1.1, 1.2], 0.05, within=within)
+    assert not verdicts.is_near_an_end(free)
+    with pytest.raises(ValueError, match="loss has no runs in a finite range"):
+        verdicts.miss_rate(free, 0.05)
 
 
 def test_a_statement_is_about_its_quantity_where_its_setting_says():
@@ -364,10 +440,11 @@ def test_the_plan_of_runs_covers_the_control():
     (left,) = lab.undecided
     assert (finding.verdict, left.runs) == (Verdict.INCONCLUSIVE, 5)
     assert left.decide == alone.decide > 5
+    assert left.chance == alone.chance
     assert lab.sentences()[-2:] == (
         "it-gains: INCONCLUSIVE: the control, a guess, may do as well.",
-        f"it-gains: INCONCLUSIVE: about {left.decide} training runs in all would decide, "
-        "if the next are like these.",
+        f"it-gains: INCONCLUSIVE: about {left.decide} training runs in all would decide with probability "
+        f"{left.chance:.2g}, if runs are normal.",
     )
 
 
