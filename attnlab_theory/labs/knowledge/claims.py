@@ -95,7 +95,8 @@ STATEMENTS = (
     ),
     Statement(
         name="confidence-tells-right-from-wrong",
-        statement="A right answer has more confidence than a wrong one, more often than not.",
+        statement="Over all questions that finetuning did not teach, in the mixture of groups that was asked, a "
+        "right answer has more confidence than a wrong one, more often than not.",
         source="practical4/4b",
         quantity="mean auroc",
         where={"variant": PRETRAINED},

@@ -1,15 +1,53 @@
-"""Is a model more confident in its right answers than in its wrong ones?
+"""Is a model as confident as it is right, and more confident in its right answers than in its wrong ones?
 
 The confidence is the probability of the whole answer. Questions are independent draws, and the models are fixed.
-So the intervals are for more questions, not for more seeds. Only `mean auroc` is for more seeds.
+So the intervals are for more questions, not for more seeds. Only `mean auroc` and `confidence minus accuracy` are
+for more seeds.
+
+Whether a model is too confident is asked of each group of persons apart. A mean over groups would depend on how
+many persons each has. Numbers about several groups together say how many persons of which.
 """
+
+import collections
+from collections.abc import Sequence
 
 import numpy as np
 
 from attnlab_theory.labs.estimates import Estimate, Estimates, over_seeds, share
-from attnlab_theory.labs.knowledge.answers import Answers
+from attnlab_theory.labs.knowledge.answers import Answers, independent
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.comparisons import AUROC_BOUND, auroc, auroc_interval
+
+QUANTITIES = (
+    *("auroc", "mean auroc", "mean auroc of a group", "confidence minus accuracy"),
+    *("accuracy at confidence", "accuracy of the surest", "share at confidence"),
+)
+"""All numbers of this file. Answers alone give them, so a finished run that is judged again has them anew."""
+
+
+BINS = 8
+"""Bins of `reliability`, where there are as many answers."""
+
+
+def measured(answers: Answers, error_rate: float) -> Estimates:
+    """All `QUANTITIES`, over seeds or of these models.
+
+    Args:
+        answers: of any arms, seeds and groups.
+        error_rate: of each interval.
+    """
+    apart = independent(answers)
+    bins = min(BINS, *map(len, _by_group(apart).values()))
+    return Estimates(
+        (
+            *discrimination_over_seeds(answers, error_rate),
+            *within_groups(answers, error_rate),
+            *discrimination(apart, error_rate),
+            *reliability(apart, error_rate, bins=bins),
+            *abstention(apart, error_rate),
+            *histogram(apart, error_rate),
+        )
+    )
 
 
 def discrimination(answers: Answers, error_rate: float) -> Estimates:
@@ -38,44 +76,51 @@ def discrimination(answers: Answers, error_rate: float) -> Estimates:
 
 
 def discrimination_over_seeds(answers: Answers, error_rate: float) -> Estimates:
-    """`mean auroc` of each arm, with a t interval for more seeds.
+    """`mean auroc` of each arm over all groups together, with a t interval for more seeds.
 
     A seed whose answers are all right, or all wrong, has no `auroc`.
     """
     found = []
     for arm in answers.arms:
-        values = []
-        for seed in answers.of(variant=arm).seeds:
-            chosen = answers.of(variant=arm, seed=seed)
-            sure, right = chosen.log_probabilities, chosen.right
-            if right.any() and not right.all():
-                values.append(auroc(sure[right], sure[~right]))
-        if values:
-            told = _asked(answers.of(variant=arm))
-            found.append(over_seeds("mean auroc", values, error_rate, within=Interval(0.0, 1.0), **told))
+        chosen = answers.of(variant=arm)
+        runs = [chosen.of(seed=seed) for seed in chosen.seeds]
+        found += _mean_auroc("mean auroc", runs, error_rate, **_asked(chosen))
     return Estimates(found)
 
 
-def reliability(answers: Answers, error_rate: float, *, bins: int = 8) -> Estimates:
-    """`accuracy at confidence` of each arm, in bins of rising confidence.
+def within_groups(answers: Answers, error_rate: float) -> Estimates:
+    """`confidence minus accuracy` and `mean auroc of a group`, with t intervals for more seeds.
+
+    The first is above 0 if a model is too confident. A seed whose answers are all right, or all wrong, has no
+    `auroc`.
+    """
+    found = []
+    for (arm, group), chosen in _by_group(answers).items():
+        runs = [chosen.of(seed=seed) for seed in chosen.seeds]
+        off = [float(np.mean(run.confidences) - np.mean(run.right)) for run in runs]
+        told = {"variant": arm, "group": group}
+        found.append(over_seeds("confidence minus accuracy", off, error_rate, within=Interval(-1.0, 1.0), **told))
+        found += _mean_auroc("mean auroc of a group", runs, error_rate, **told)
+    return Estimates(found)
+
+
+def reliability(answers: Answers, error_rate: float, *, bins: int = BINS) -> Estimates:
+    """`accuracy at confidence` of each arm and group, in bins of rising confidence.
 
     Bins hold equally many answers, up to one. Confidences crowd at the ends, where bins of equal width would say
     little. In a calibrated model, the accuracy of a bin is its mean `confidence`.
 
     Raises:
-        ValueError: if there is no bin, or an arm has fewer answers than bins.
+        ValueError: if there is no bin, or an arm has fewer answers about a group than bins.
     """
     found = []
-    for arm in answers.arms:
-        chosen = answers.of(variant=arm)
+    for (arm, group), chosen in _by_group(answers).items():
         if not 1 <= bins <= len(chosen):
             raise ValueError(f"{len(chosen)} answers of {arm} do not fill {bins} bins")
         sure, right = chosen.confidences, chosen.right
         for bin_ in np.array_split(np.argsort(sure, kind="stable"), bins):
-            confidence = float(np.mean(sure[bin_]))
-            found.append(
-                share("accuracy at confidence", right[bin_], error_rate, **_asked(chosen), confidence=confidence)
-            )
+            told = {"variant": arm, "group": group, "confidence": float(np.mean(sure[bin_]))}
+            found.append(share("accuracy at confidence", right[bin_], error_rate, **told))
     return Estimates(found)
 
 
@@ -137,7 +182,23 @@ def sure_of_right(answers: Answers) -> float:
     return float(np.median(answers.log_probabilities[answers.right]))
 
 
+def _by_group(answers: Answers) -> dict[tuple[str, str], Answers]:
+    """The answers by arm and group."""
+    keys = dict.fromkeys((answer.variant, answer.group) for answer in answers)
+    return {(arm, group): answers.of(group, variant=arm) for arm, group in keys}
+
+
+def _mean_auroc(quantity: str, runs: Sequence[Answers], error_rate: float, **told: str) -> Estimates:
+    sure = [(run.log_probabilities, run.right) for run in runs]
+    values = [auroc(each[right], each[~right]) for each, right in sure if right.any() and not right.all()]
+    within = Interval(0.0, 1.0)
+    return Estimates([over_seeds(quantity, values, error_rate, within=within, **told)] if values else [])
+
+
 def _asked(answers: Answers) -> dict[str, str]:
-    """The setting of estimates: the arm, and the groups of persons in the questions."""
-    groups = dict.fromkeys(answer.group for answer in answers)
-    return {"variant": answers[0].variant, "groups": " and ".join(groups)}
+    """The setting of estimates: the arm, and how many persons of which group are in the questions."""
+    groups = collections.Counter(answer.group for answer in answers)
+    return {
+        "variant": answers[0].variant,
+        "groups": " and ".join(f"{count:,} {group}" for group, count in groups.items()),
+    }

@@ -10,7 +10,7 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
 from attnlab_theory.labs.knowledge.claims import COMMONEST
 from attnlab_theory.labs.knowledge.lookup import Map
@@ -70,26 +70,36 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
 
 
 def reliability(estimates: Estimates) -> Figure:
-    """Accuracy against confidence, in bins of equally many answers."""
-    arms = _arms(estimates.of("accuracy at confidence"))
-    found = estimates.of("accuracy at confidence", variant=arms[-1])
-    off = float(np.average([b.setting["confidence"] - b.value for b in found], weights=[b.draws for b in found]))
-    word = "too confident" if off > 0 else "not confident enough"
-    figure, (ax,) = style.panels(
-        f"{_model(arms[-1])} is {word} in naming birthplaces,\n"
-        f"by {100 * abs(off):.0f} percentage points on average",
-        size=(6.0, 5.0),
+    """Accuracy against confidence, in bins of equally many answers, with a panel for each group of persons."""
+    every = estimates.of("accuracy at confidence")
+    arms, groups = _arms(every), list(dict.fromkeys(map(_group, every)))
+    last = {group: [b for b in every if (b.setting["variant"], _group(b)) == (arms[-1], group)] for group in groups}
+    off = {
+        group: float(np.average([b.setting["confidence"] - b.value for b in bins], weights=[b.draws for b in bins]))
+        for group, bins in last.items()
+    }
+    title = (
+        f"{_model(arms[-1])} is {_too_sure(off[groups[0]])} in naming birthplaces,\n"
+        f"by {100 * abs(off[groups[0]]):.0f} percentage points on average"
     )
-    ax.plot([0, 1], [0, 1], color="#777777", linewidth=1, label="confidence is accuracy")
-    for series, arm in enumerate(arms):
-        found = estimates.of("accuracy at confidence", variant=arm)
-        bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=in_words(arm), line=True)
-    ax.set(xlabel="confidence: probability of the whole answer", ylabel="birthplaces named right")
-    _explain(figure, found)
-    ax.set_ylim(-0.02, 1.02)
-    parts = f"a point: 1/{len(found)} of the answers"
-    ax.legend(loc="upper left", title=f"{parts}\n{interval(found[0])}", title_fontsize=8, fontsize=8)
-    return in_percent(figure, ax)
+    if len(groups) > 1:
+        said = ", ".join(f"{_too_sure(x)} by {100 * abs(x):.0f} points ({g})" for g, x in off.items())
+        title = f"{_model(arms[-1])} names birthplaces of persons in several groups:\n{said}"
+    figure, axes = style.panels(title, 1, len(groups), size=(6.0 if len(groups) == 1 else 4.6 * len(groups), 5.0))
+    for ax, group in zip(axes, groups, strict=True):
+        ax.plot([0, 1], [0, 1], color="#777777", linewidth=1, label="confidence is accuracy")
+        for series, arm in enumerate(arms):
+            found = Estimates(b for b in every if (b.setting["variant"], _group(b)) == (arm, group))
+            bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=in_words(arm), line=True)
+        ax.set(xlabel="confidence: probability of the whole answer", ylim=(-0.02, 1.02))
+        if len(groups) > 1:
+            ax.set_title(f"{group} persons")
+        in_percent(figure, ax)
+    axes[0].set_ylabel("birthplaces named right")
+    _explain(figure, groups)
+    parts = f"a point: 1/{len(last[groups[0]])} of the answers"
+    axes[0].legend(loc="upper left", title=f"{parts}\n{interval(every[0])}", title_fontsize=8, fontsize=8)
+    return figure
 
 
 def abstention(estimates: Estimates) -> Figure:
@@ -97,8 +107,10 @@ def abstention(estimates: Estimates) -> Figure:
     arms = _arms(estimates.of("accuracy of the surest"))
     curve = estimates.of("accuracy of the surest", variant=arms[-1])
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
+    asked = curve[0].setting["groups"]
+    of_whom = f"birthplaces of {asked} persons" if " and " in asked else "all birthplaces"
     title = (
-        f"{_model(arms[-1])} names {curve[-1].value:.0%} of all birthplaces right,\n"
+        f"{_model(arms[-1])} names {curve[-1].value:.0%} of {of_whom} right,\n"
         f"and {half.value:.0%} of the {half.setting['coverage']:.0%} in which it is most confident"
     )
     figure, (ax,) = style.panels(title, size=(6.4, 4.7))
@@ -112,7 +124,7 @@ def abstention(estimates: Estimates) -> Figure:
     ax.set(xlabel="coverage: share of questions answered, the most confident answers first")
     ax.set(ylabel="birthplaces named right,\nof those answered", xlim=(0, 1), ylim=(-0.02, 1.02))
     ax.legend(loc="best", title=f"shade: {level(curve[0])} confidence interval", title_fontsize=8, fontsize=8)
-    _explain(figure, curve)
+    _explain(figure, asked.split(" and "))
     return in_percent(figure, ax)
 
 
@@ -123,6 +135,8 @@ def confidences(estimates: Estimates) -> Figure:
     known = [f"{areas[v].value:.2f}" + (f" ({_called(v)})" if len(arms) > 1 else "") for v in arms if v in areas]
     said = "A right birthplace is named with more confidence than a wrong one\nwith probability "
     title = said + ", ".join(known) if known else "Right and wrong birthplaces are named with these confidences"
+    asked = estimates.of("share at confidence")[0].setting["groups"]
+    title += f",\namong answers about {asked} persons" if " and " in asked else ""
     figure, axes = style.panels(title, 1, len(arms), size=(max(6.0, 3.4 * len(arms) + 0.6), 4.0))
     for ax, arm in zip(axes, arms, strict=True):
         for right, series, hatch in ((False, 1, "////"), (True, 0, "")):
@@ -138,7 +152,7 @@ def confidences(estimates: Estimates) -> Figure:
         ax.legend(loc="upper center")
         in_percent(figure, ax)
     axes[0].set_ylabel("share of the right\n(or of the wrong) answers")
-    _explain(figure, estimates.of("share at confidence"))
+    _explain(figure, asked.split(" and "))
     return figure
 
 
@@ -268,11 +282,24 @@ def _arms(estimates: Estimates) -> list[str]:
     return list(dict.fromkeys(e.setting["variant"] for e in estimates))
 
 
-def _explain(figure: Figure, estimates: Estimates) -> None:
-    """Say below a figure about whom the questions are."""
-    groups = estimates[0].setting["groups"]
-    meant = [f"{group}: {GROUPS[group]}" for group in groups.split(" and ") if group in GROUPS]
-    note(figure, "\n".join([f"asked: where {groups} persons were born", *meant]))
+def _group(estimate: Estimate) -> str:
+    """The persons whom an estimate is about. A file of an older version names all groups together."""
+    return str(estimate.setting.get("group") or estimate.setting["groups"])
+
+
+def _too_sure(off: float) -> str:
+    return "too confident" if off > 0 else "not confident enough"
+
+
+def _explain(figure: Figure, groups: Sequence[str]) -> None:
+    """Say below a figure about whom the questions are.
+
+    Args:
+        figure: with room below it.
+        groups: of persons, each perhaps with how many there are before it.
+    """
+    meant = [f"{name}: {GROUPS[name]}" for name in (group.split(" ")[-1] for group in groups) if name in GROUPS]
+    note(figure, "\n".join([f"asked: where {' and '.join(groups)} persons were born", *meant]))
 
 
 def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, int], list[tuple[float, float]]]:

@@ -69,7 +69,15 @@ def again(folder: Path) -> Results:
         ValueError: if a file is missing or damaged.
     """
     answers = read(folder / "answers.json", lambda rows: Answers(map(Answered.from_json, rows)))
-    measured = renewed(stored(folder), by_training(answers))
+    new = by_training(answers)
+    # An older version gave other settings to what is asked of confidence. They have no successor, and go.
+    known = {(each.quantity, str(each.setting)) for each in new}
+    old = (
+        each
+        for each in stored(folder)
+        if each.quantity not in confidence.QUANTITIES or (each.quantity, str(each.setting)) in known
+    )
+    measured = renewed(Estimates(old), new)
     return Results(estimates=measured, verdicts=verdicts(measured))
 
 
@@ -134,15 +142,10 @@ def measure(answers: Answers, places: Collection[str], *, shuffles: int = 9_999)
     if not answers:
         raise ValueError("there are no answers to look at; evaluate a model first")
     apart = independent(answers)
-    tested = _tested(apart)
     return Estimates(
         (
             *by_training(answers),
             *accuracy.wrong_but_places(apart, places, ERROR_RATE),
-            *confidence.discrimination(tested, ERROR_RATE),
-            *confidence.reliability(tested, ERROR_RATE, bins=min(8, len(tested) // len(tested.arms))),
-            *confidence.abstention(tested, ERROR_RATE),
-            *confidence.histogram(tested, ERROR_RATE),
             *names.confident_places(answers, places, ERROR_RATE),
             *names.same_part(answers, "first", ERROR_RATE, shuffles=shuffles),
             *names.same_part(answers, "last", ERROR_RATE, shuffles=shuffles),
@@ -161,7 +164,7 @@ def by_training(answers: Answers) -> Estimates:
         *accuracy.over_seeds(answers, ERROR_RATE),
         *accuracy.pooled(independent(answers), ERROR_RATE),
         *accuracy.commonest(answers),
-        *confidence.discrimination_over_seeds(_tested(answers), ERROR_RATE),
+        *confidence.measured(_tested(answers), ERROR_RATE),
     ]
     if any(answer.group == "held-out" for answer in answers):
         for first, second in itertools.combinations(answers.arms, 2):

@@ -26,7 +26,12 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         **DISCORDANT,
         "confidence": "the probability that the model gives to its whole answer",
         "auroc": "the probability that a right answer has more confidence than a wrong one",
-        "accuracy at confidence": "the accuracy of an eighth of the answers, those of similar confidence",
+        "mean auroc": "the mean of this over the models of all seeds; where several groups are asked together, it "
+        "depends on how many persons each has",
+        "mean auroc of a group": "the same for the persons of one group",
+        "confidence minus accuracy": "the mean confidence of a model's answers minus its accuracy; above 0 the "
+        "model is too confident",
+        "accuracy at confidence": "the accuracy of an eighth of a group's answers, those of similar confidence",
         "coverage": "the share of questions answered, surest first",
         "threshold": "the log-probability, in nats, that an answer needs to count as sure",
         "accuracy of the surest": "the accuracy of the answers above the threshold",

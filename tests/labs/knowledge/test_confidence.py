@@ -81,4 +81,20 @@ def test_confident_means_surer_than_half_of_the_right_answers():
 def test_every_number_about_confidence_says_of_whom():
     answers = Answers((*row("rwrw"), *row("rw", group="never-seen")))
     for measure in (confidence.discrimination, confidence.abstention, confidence.histogram):
-        assert all(e.setting["groups"] == "held-out and never-seen" for e in measure(answers, 0.05))
+        assert all(e.setting["groups"] == "4 held-out and 2 never-seen" for e in measure(answers, 0.05))
+
+
+def test_what_is_asked_of_each_group_does_not_depend_on_how_many_persons_the_other_has():
+    """Too little confidence in one group and too much in the other: their mean could have either sign."""
+    known = [sure((True, 0.9), (True, 0.7), (False, 0.6), seed=seed) for seed in range(3)]
+    unknown = [sure((False, 0.7), (False, 0.4), seed=seed, group="never-seen") for seed in range(3)]
+    for times in (1, 9):
+        answers = Answers(a for seed in range(3) for a in (*known[seed], *unknown[seed] * times))
+        found = confidence.within_groups(answers, 0.05)
+        off = {e.setting["group"]: e.value for e in found.of("confidence minus accuracy")}
+        assert off == pytest.approx({"held-out": 2.2 / 3 - 2 / 3, "never-seen": 0.55})
+        (area,) = found.of("mean auroc of a group")
+        assert (area.setting["group"], area.value, area.draws) == ("held-out", 1.0, 3)
+        bins = confidence.reliability(answers, 0.05, bins=1)
+        assert [e.setting["group"] for e in bins] == ["held-out", "never-seen"]
+        assert [e.value for e in bins] == pytest.approx([2 / 3, 0])

@@ -41,6 +41,24 @@ def test_titles_state_what_was_found(measured):
     )
     (auroc,) = measured.of("auroc", variant="rope")
     assert f"{auroc.value:.2f} (rope)" in title(figures.confidences(measured))
+    for drawn in (figures.confidences, figures.abstention):
+        assert f" {auroc.setting['groups']} persons" in title(drawn(measured))
+
+
+def test_whether_a_model_is_too_confident_is_told_of_each_group(measured):
+    figure = figures.reliability(measured)
+    assert [ax.get_title() for ax in figure.axes] == ["held-out persons", "never-seen persons"]
+    for group in ("held-out", "never-seen"):
+        (off,) = measured.of("confidence minus accuracy", variant="rope", group=group)
+        word = "too confident" if off.value > 0 else "not confident enough"
+        assert f"{word} by {100 * abs(off.value):.0f} points ({group})" in title(figure)
+
+
+def test_a_file_of_an_older_version_has_one_panel_for_all_groups(measured):
+    bins = measured.of("accuracy at confidence", variant="rope", group="held-out")
+    told = {"variant": "rope", "groups": "held-out and never-seen"}
+    old = (dataclasses.replace(b, setting={**told, "confidence": b.setting["confidence"]}) for b in bins)
+    assert "percentage points on average" in title(figures.reliability(Estimates(old)))
 
 
 @pytest.mark.parametrize("accuracy", [0.1, 0.95])

@@ -165,8 +165,8 @@ def test_every_estimate_lies_in_its_interval(measured):
 
 
 def test_rote_answers_say_nothing_of_confidence(measured):
-    assert {e.setting["groups"] for e in measured.of("mean auroc")} == {"held-out and never-seen"}
-    assert {e.setting["groups"] for e in measured.of("auroc")} == {"held-out and never-seen"}
+    assert {e.setting["groups"] for e in measured.of("mean auroc")} == {"320 held-out and 320 never-seen"}
+    assert {e.setting["groups"] for e in measured.of("auroc")} == {"320 held-out and 320 never-seen"}
 
 
 def test_real_data_without_never_seen_persons_is_measured_as_far_as_it_goes():
