@@ -83,17 +83,26 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
     def decide(claim, **setting):
         return [e.decide for e in undecided if e.claim == claim and setting.items() <= e.setting.items()]
 
+    def chance(claim, **setting):
+        return [e.chance for e in undecided if e.claim == claim and setting.items() <= e.setting.items()]
+
     page = " ".join(PAGE.split())
     for claim in ("pretraining-helps", "pretraining-saves-epochs", "pretraining-narrows-the-gap"):
-        assert f"| {decide(claim)[0]} |" in page
+        assert f"| {decide(claim)[0]} | {chance(claim)[0]:.2f} |" in page
     ways = ("sharper-is-better-formed", "sharper-covers-less", "openings-lose-diversity")
     open_ways = [number for claim in ways for number in decide(claim, arm="scratch")]
     assert sorted(filter(None, open_ways)) == [6, 6, 6, 8]
-    assert "[Six to eight](#how-verdicts-are-made) seeds would decide all open cells of the table" in page
+    chances = [each for claim in ways for each in chance(claim, arm="scratch")]
+    assert (
+        "[Six to eight](#how-verdicts-are-made) seeds would decide all open cells of the table, each with "
+        f"probability {min(chances):.2f} to {max(chances):.2f}."
+    ) in page
     assert decide("number-of-heads-stays-within-the-margin") == [6]
-    assert "For 6 heads this is INCONCLUSIVE, and six seeds would decide" in page
+    (of_heads,) = chance("number-of-heads-stays-within-the-margin")
+    assert f"For 6 heads this is INCONCLUSIVE, and six seeds would decide with probability {of_heads:.2f}" in page
     assert decide("dropping-heads-helps") == [None]
     assert f"would take {decide('shuffling-helps')[0]} seeds." in page
+    assert f"Even they decide only with probability {chance('shuffling-helps')[0]:.2f}." in page
     # The answer sheet says these numbers in words.
     assert decide("training-loss-goes-on-falling", arm="scratch") == [12]
     assert decide("openings-lose-diversity", arm="scratch") == [6, 8]
@@ -103,4 +112,6 @@ def test_the_page_says_how_many_seeds_would_decide_what_the_homeworks_captions_l
     undecided = measure.again(ROOT / "figures" / "captions" / "joined").verdicts.undecided
     covers = {each.setting["arm"]: each.decide for each in undecided if each.claim == "sharper-covers-less"}
     assert covers == {"scratch": 7, "shuffled": 17}
-    assert "It would take 7 seeds of `scratch` and 17 of `shuffled`" in " ".join(PAGE.split())
+    chances = " and ".join(f"{each.chance:.2f}" for each in undecided if each.claim == "sharper-covers-less")
+    said = f"It would take 7 seeds of `scratch` and 17 of `shuffled`, which decide with probability {chances}."
+    assert said in " ".join(PAGE.split())

@@ -5,13 +5,13 @@ import functools
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from attnlab_theory.answers import questions
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.knowledge import measure
+from attnlab_theory.labs.verdicts import miss_rate
 from attnlab_theory.report import record
 
 ROOT = Path(__file__).parents[3]
@@ -74,15 +74,48 @@ def test_the_page_quotes_how_sure_right_answers_are(subtests):
     for variant in ["vanilla", "rope"]:
         with subtests.test(variant=variant):
             (auroc,) = found().of("mean auroc", variant=variant)
-            bins = found().of("accuracy at confidence", variant=variant)
-            off = np.average([e.setting["confidence"] - e.value for e in bins], weights=[e.draws for e in bins])
+            assert auroc.setting["groups"] == "300 held-out and 500 never-seen"
+            assert "a mixture of 60 held-out and 100 never-seen persons per seed" in PAGE
             ends = f"{auroc.interval.low:.2f} to {auroc.interval.high:.2f}"
             (verdict,) = [
                 f.verdict
                 for f in record.read_findings(FOLDER / "knowledge.json").of("confidence-tells-right-from-wrong")
                 if f.setting["variant"] == variant
             ]
-            assert f"| `{variant}` | {auroc.value:.2f} ({ends}) | {verdict} | {100 * off:.0f} points |" in PAGE
+            assert f"| `{variant}` | {auroc.value:.2f} ({ends}) | {verdict} |" in PAGE
+
+
+def test_the_page_tells_of_each_group_whether_models_are_too_confident(subtests):
+    """Not confident enough on held-out persons, all ten, and far too confident on never-seen ones."""
+    for variant in ["vanilla", "rope"]:
+        for group, sign in (("held-out", -1), ("never-seen", 1)):
+            with subtests.test(variant=variant, group=group):
+                (off,), (area,) = (
+                    found().of(quantity, variant=variant, group=group)
+                    for quantity in ("confidence minus accuracy", "mean auroc of a group")
+                )
+                assert len(off.values) == 5
+                assert all(sign * each > 0 for each in off.values)
+                low, high = off.interval.low, off.interval.high
+                cells = (
+                    f"{100 * off.value:{'+' if sign > 0 else ''}.1f} points ({100 * low:.1f} to {100 * high:.1f})",
+                    f"{area.value:.2f} ({area.interval.low:.2f} to {area.interval.high:.2f})",
+                )
+                assert f"| `{variant}` | {group} | {' | '.join(cells)} |" in PAGE
+
+
+def test_the_page_says_how_often_intervals_of_shares_near_one_miss():
+    for variant, rate, name in (
+        ("vanilla", 0.05, "5 %"),
+        ("vanilla", 0.05 / 12, "0.42 %"),
+        ("rope", 0.05 / 12, "0.42 %"),
+    ):
+        (share,) = found().of("mean accuracy", variant=variant, group="held-out")
+        assert f"| `{variant}` | {name} | {100 * miss_rate(share, rate):.2g} % |" in PAGE
+    # Five shares are all 1 by chance, each with this probability, as often as one end of the interval may miss.
+    one_end = 0.05 / 12 / 2
+    assert round(one_end ** (1 / 5), 2) == 0.29
+    assert round(1 / one_end) == 480
 
 
 def test_the_page_quotes_what_is_said_of_the_never_seen(subtests):
@@ -123,7 +156,8 @@ def test_the_page_says_what_is_open_and_how_many_seeds_would_decide():
     decide = {(each.claim, each.setting["variant"]): each.decide for each in again.undecided}
     claim = "four-of-five-are-recalled"
     assert decide == {(claim, "vanilla"): 6, (claim, "rope"): 6}
-    assert "INCONCLUSIVE; six seeds would decide" in PAGE
+    chances = " and ".join(f"{each.chance:.2f}" for each in again.undecided)
+    assert f"INCONCLUSIVE; six seeds would decide with probability {chances} |" in PAGE
     for finding in again.findings:
         if finding.claim != claim:
             assert finding.verdict == Verdict.SUPPORTED

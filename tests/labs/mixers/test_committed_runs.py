@@ -76,8 +76,10 @@ def test_the_page_quotes_what_a_look_ahead_is_worth(subtests):
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():
     assert measure.again(ROOT / "figures" / "mixers").verdicts.undecided == ()
     left = measure.again(ROOT / "figures" / "mixers" / "news").verdicts.undecided
-    assert [each.decide for each in left if each.claim == "zero-masks-lose-without-the-future"] == [4, 5]
+    after, before = (each for each in left if each.claim == "zero-masks-lose-without-the-future")
+    assert [after.decide, before.decide] == [4, 5]
     assert (
-        "it is INCONCLUSIVE whether the loss rises on average over models. Five seeds would decide it"
-        in " ".join(PAGE.split())
+        "it is INCONCLUSIVE whether the loss rises on average over models. Five seeds would decide it for "
+        f"`zero-before` with probability {before.chance:.2f}, and four for `zero-after` with probability "
+        f"{after.chance:.2f}." in " ".join(PAGE.split())
     )

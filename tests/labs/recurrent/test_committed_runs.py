@@ -88,7 +88,7 @@ def test_the_page_and_the_sheet_say_how_many_seeds_would_decide_what_is_open():
     assert measure.again(RUNS["grammar"]).verdicts.undecided == ()
     (left,) = measure.again(RUNS["Shakespeare"]).verdicts.undecided
     assert (left.claim, left.runs, left.decide) == ("w-rnn-beats-the-rnn", 3, 4)
-    assert "Four seeds would decide the first question" in PAGE
+    assert f"Four seeds would decide the first question with probability {left.chance:.2f}." in PAGE
     assert "which three seeds do not decide and four would" in answer("cs224n/rnn")
 
 

@@ -179,15 +179,19 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
         ("winners-are-lucky", None): 69,
     }
     page = " ".join(PAGE.split())
+    chance = {each.decide: f" with probability {each.chance:.2f}" for each in undecided if each.chance}
     for said in (
-        "Six seeds would decide",
-        "eight seeds would decide",
-        "It would take 35 seeds",
-        "69 trials would decide",
+        f"Six seeds would decide{chance[6]}",
+        f"eight seeds would decide{chance[8]}",
+        f"It would take 35 seeds to decide, and even they do so only{chance[35]}",
+        f"69 trials would decide{chance[69]}",
     ):
         assert said in page
-    for said, times in (("; 13 seeds would decide", 2), ("; 41 seeds would decide", 1)):
+    for said, times in (("; 13 seeds would decide", 2), (f"; 41 seeds would decide{chance[41]}", 1)):
         assert page.count(said) == times
+    for each in undecided:
+        if each.decide == 13:
+            assert f"; 13 seeds would decide with probability {each.chance:.2f})" in page
     assert page.count("a hundred seeds would not decide") == sum(number is None for number in decide.values())
 
 
@@ -200,7 +204,9 @@ def test_the_page_says_how_many_seeds_would_decide_what_real_reviews_leave_open(
         with subtests.test(folder=folder, claim=claim, decide=decide, said=said):
             (left,) = [each for each in measure.again(FOLDER / folder).verdicts.undecided if each.claim == claim]
             assert left.decide == decide
-            assert said in " ".join(PAGE.split())
+            page = " ".join(PAGE.split())
+            to = " to decide" if "take" in said else ""
+            assert f"{said}{to} with probability {left.chance:.2f}" in page
 
 
 @pytest.mark.parametrize(("accuracy", "code"), [(0.95, 0), (0.5, 1)])
