@@ -70,6 +70,31 @@ def test_the_readme_shows_what_a_run_prints(capsys):
     assert capsys.readouterr().out == shown
 
 
+def printed(experiment, claim, capsys):
+    """What `attnlab run EXPERIMENT::CLAIM` prints of a claim."""
+    (tally,) = tallies(read_findings(ROOT / "figures" / f"{experiment}.json").of(claim))
+    show(claim_text(tally))
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_the_command_beside_a_finding_of_the_readme_prints_its_numbers(capsys, subtests):
+    text = (ROOT / "README.md").read_text("utf-8")
+    findings = text.partition("## Five findings")[2].partition("##")[0].split("\n* ")[1:]
+    page = (ROOT / "docs" / "findings.md").read_text("utf-8")
+    assert len(findings) == 5
+    for said in findings:
+        ((experiment, claim),) = re.findall(r"`attnlab run (\w+)::([\w-]+)`", said)
+        with subtests.test(claim):
+            numbers = re.findall(r"\d+\.\d+", said)
+            assert numbers
+            assert set(numbers) <= set(re.findall(r"\d+\.\d+", printed(experiment, claim, capsys)))
+            assert set(numbers) <= {*re.findall(r"\d+\.\d+", page)} | {"0.3774"}
+            # Each has a rival that is refuted, or is one.
+            for finding in read_findings(ROOT / "figures" / f"{experiment}.json").of(claim):
+                rival = finding.rival.verdict if finding.rival else finding.verdict
+                assert rival == "REFUTED"
+
+
 def words():
     """The script that writes the words of today into what is committed."""
     spec = importlib.util.spec_from_file_location("words", ROOT / "experiments" / "labs" / "words.py")
