@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from attnlab_theory.attention import attention, causal_mask
 from attnlab_theory.attention.caching import decode_step, empty_cache
 from attnlab_theory.claims.cost.counts import counted_claim, counted_foil, counted_rival, shape
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
 from attnlab_theory.theory.cost import layers as theory
@@ -74,6 +75,7 @@ LAYER = counted_claim(
     statement=r"One pass of $T$ tokens of width $d$ through a layer costs $8Td^2 + 4T^2d + 16Td^2$ operations in "
     r"matrix products: projections, mixing, MLP.",
     source="mathematics/cost.md#one-pass-through-a-layer; ann-hw3/5.1; ann-hw3/5.2.3",
+    hypotheses=at_least(t=1, d=1),
     predict=lambda s: theory.products(s.part, s.t, s.d),
     measure=lambda s: part_cost(s.part, s.t, s.d).matrix_products,
     settings=tuple(LayerPart(part=part, t=t, d=64) for part in Part for t in LENGTHS),
@@ -144,6 +146,7 @@ CROSSING = counted_claim(
     r"$6d$; with its projections it overtakes the MLP at $2d$. Generating with a cache doubles these lengths: "
     r"$T + 1 = 4d, 8d, 12d, 4d$.",
     source="mathematics/cost.md#where-mixing-overtakes-the-rest; ann-hw3/5.2.3",
+    hypotheses=at_least(d=1),
     predict=lambda s: theory.crossing(s.d, s.rival, cached=s.cached),
     measure=_first_overtaken,
     settings=(
@@ -205,6 +208,7 @@ CACHED = counted_claim(
     statement=r"Generating $T$ tokens with a cache costs $B(2T(T+1)d + 24Td^2)$ per layer and $2BTdV$ to read "
     r"them out.",
     source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.2",
+    hypotheses=at_least(t=1, d=1, batch=1, vocabulary=1),
     predict=lambda s: theory.generation(s.t, s.d, batch=s.batch, vocabulary=s.vocabulary),
     measure=_generated,
     settings=tuple(
@@ -267,6 +271,7 @@ OTHERWISE = counted_claim(
     r"tokens it holds. Without a cache, $T$ tokens take $12T(T+1)d^2 + \frac{2}{3}T(T+1)(2T+1)d$ operations: one "
     "power of $T$ more than with a cache that grows.",
     source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.1; ann-hw3/5.2.2",
+    hypotheses=at_least(t=1, d=1, capacity=0),
     predict=lambda s: (
         theory.generation_padded(s.t, s.d, s.capacity) if s.capacity else theory.generation_uncached(s.t, s.d)
     ),

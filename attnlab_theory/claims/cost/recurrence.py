@@ -15,6 +15,7 @@ from attnlab_theory.attention import attention, blocked_attention
 from attnlab_theory.attention.recurrence import recurrent_layer
 from attnlab_theory.claims.claim import foil
 from attnlab_theory.claims.cost.counts import counted, counted_claim, counted_foil, counted_rival, shape
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count, longest_chain
 from attnlab_theory.theory.cost import recurrence as theory
@@ -60,11 +61,14 @@ LAYERS = tuple(
     for t in (256, 512, 1024, 2048)
 )
 
+DIVIDED = at_least(t=1, d=1) | {"the heads divide the width": lambda s: s.heads > 0 and s.d % s.heads == 0}
+
 OPERATIONS = counted_claim(
     name="operations-of-recurrence-and-attention",
     statement=r"A recurrent layer costs $4Td^2$ operations in matrix products, one step after the other; "
     r"attention $4T^2d$, plain or in blocks, whatever the heads.",
     source="mathematics/cost.md#recurrence-against-attention; Vaswani et al. 2017, table 1; ann-hw3/5.1",
+    hypotheses=DIVIDED,
     predict=lambda s: theory.products(s.kind, s.t, s.d),
     measure=lambda s: layer_cost(s).matrix_products,
     settings=LAYERS,
@@ -93,6 +97,7 @@ LARGEST = counted_claim(
     statement=r"The largest array of plain attention has $hT^2$ numbers, of four bytes each; in blocks, or in a "
     r"recurrent layer, no array grows faster than $T$.",
     source="mathematics/cost.md#recurrence-against-attention; ann-hw3/5.1",
+    hypotheses=DIVIDED,
     predict=lambda s: theory.largest_array(s.kind, s.t, s.d, heads=s.heads, block=BLOCK),
     measure=lambda s: layer_cost(s).largest,
     settings=LAYERS,
@@ -108,6 +113,7 @@ WAITING = counted_claim(
     name="products-that-wait-for-one-another",
     statement=r"In a recurrent layer $T$ matrix products wait for one another; in attention two, at any length.",
     source="mathematics/cost.md#recurrence-against-attention; Vaswani et al. 2017, table 1; ann-hw3/5.1",
+    hypotheses=DIVIDED,
     predict=lambda s: theory.chain(s.kind, s.t),
     measure=lambda s: longest_chain(_work(s)[0], *_work(s)[1]),
     settings=tuple(layer for layer in LAYERS if layer.t <= 512),
@@ -153,6 +159,7 @@ WALKED = counted_claim(
     name="a-walk-counts-every-turn-of-a-loop",
     statement=r"Walking the jaxpr counts $2d^2$ operations for every turn of a loop.",
     source="mathematics/cost.md#counting-loops",
+    hypotheses=at_least(steps=1, d=1),
     predict=lambda s: 2 * s.steps * s.d**2,
     measure=lambda s: count(_loop(s)[0], *_loop(s)[1]).matrix_products,
     settings=tuple(ProductLoop(steps=steps, d=64) for steps in (2, 512)),

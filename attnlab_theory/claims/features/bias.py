@@ -60,7 +60,7 @@ UNBIASED = Claim(
     statement=r"$\mathbb{E}[\phi(x)\cdot\phi(y)] = e^{x\cdot y}$ for independent projections, whatever the map.",
     source="mathematics/features.md#five-feature-maps; Rahimi and Recht 2007; Choromanski et al. 2021, lemma 1; "
     "Likhosherstov et al. 2022; Likhosherstov et al. 2023; practical4/3h.1",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.HYPOTHESES | problem.INDEPENDENT | problem.ONCE,
     predict=Interval.point(1.0),
     draw=problem.draw,
     bound=problem.estimate_bound,
@@ -76,6 +76,7 @@ ORTHOGONAL = dataclasses.replace(
     name="orthogonal-features-are-unbiased",
     statement=r"Orthogonal projections keep features unbiased if each has a norm of its own, $\chi_d$-distributed.",
     source="mathematics/features.md#couplings-that-keep-the-mean; Yu et al. 2016; practical4/3h.4",
+    hypotheses=problem.HYPOTHESES | problem.ORTHOGONAL | problem.ONCE,
     settings=tuple(
         once(pair(Estimator.POSITIVE, 8, *lengths, coupling=Coupling.ORTHOGONAL, of=20)) for lengths in LENGTHS[:3]
     ),
@@ -94,6 +95,7 @@ QUASI = dataclasses.replace(
     statement="Scrambled Sobol points as projections keep features unbiased.",
     source="mathematics/features.md#couplings-that-keep-the-mean; Owen 1995, for the principle; Matoušek 1998; "
     "Joe and Kuo 2008, for the directions",
+    hypotheses=problem.HYPOTHESES | problem.QUASI | problem.ONCE,
     bound=_cosine_bound,
     settings=tuple(
         once(pair(Estimator.TRIGONOMETRIC, 16, *lengths, d=4, coupling=Coupling.QUASI_MONTE_CARLO))
@@ -107,6 +109,12 @@ FIXED_NORMS = dataclasses.replace(
     statement=r"Orthogonal projections of norm $\sqrt{d}$ estimate "
     r"$e^{-(\|x\|^2+\|y\|^2)/2}\,{}_0F_1(;\frac{d}{2};\frac{dL}{4})$ instead of $e^{x\cdot y}$.",
     source="mathematics/features.md#couplings-that-break-the-mean; practical4/3h.4",
+    hypotheses=problem.HYPOTHESES
+    | problem.ONCE
+    | {
+        "projections of norm sqrt(d)": lambda s: s.coupling is Coupling.SQRT_NORM,
+        "positive features": lambda s: s.estimator is Estimator.POSITIVE,
+    },
     predict=lambda s: Interval.point(fixed.fixed_norm_mean(s.sum_square, s.d)),
     bound=lambda s: known_variance(1.01 * fixed.fixed_norm_variance(s.sum_square, s.d, s.m) + 1e-9),
     resolution=lambda s: 0.45 * (1 - fixed.fixed_norm_mean(s.sum_square, s.d)),

@@ -43,7 +43,7 @@ ERROR = Claim(
     statement=r"Orthogonal projections (norms $\chi_d$, blocks of $d$) change the error by the covariance of a "
     r"pair, exactly: MSE = MSE(independent) + $C\,\sum_b m_b(m_b-1)/m^2$.",
     source="mathematics/features.md#orthogonal-projections; Yu et al. 2016; practical4/3h.4",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.HYPOTHESES | problem.ORTHOGONAL | problem.SQUARED,
     predict=lambda s: Interval.point(problem.error(s)),
     draw=problem.draw,
     bound=problem.squared_error_bound,
@@ -73,7 +73,8 @@ PUBLISHED = dataclasses.replace(
     r"e^{-(\|x\|^2+\|y\|^2)/2})^2$, $m \leq d$, off the mean squared error of hyperbolic features: the gain "
     "published for positive ones, whose projections have the same covariance.",
     source="mathematics/features.md#orthogonal-projections; Choromanski et al. 2021, theorem 2; practical4/3h.4",
-    hypotheses={**problem.HYPOTHESES, "m <= d": lambda s: s.m <= s.d},
+    hypotheses=ERROR.hypotheses
+    | {"hyperbolic features": lambda s: s.estimator is Estimator.HYPERBOLIC, "m <= d": lambda s: s.m <= s.d},
     predict=lambda s: Interval.at_most(_published(s)),
     # Narrower than the distance from the exact error to the bound: support needs draws that stay below the bound.
     resolution=lambda s: 0.45 * (_independent_error(s) - _published(s)),
@@ -102,6 +103,15 @@ QUASI = dataclasses.replace(
     "independent projections do, in mean square.",
     source="mathematics/features.md#quasi-random-projections, no published constant: the half is ours; Owen "
     "1995, for the principle",
+    hypotheses=problem.HYPOTHESES
+    | problem.QUASI
+    | problem.SQUARED
+    | {
+        "m = 16": lambda s: s.m == 16,
+        "projections = 16": lambda s: s.projections == 16,
+        "d = 4": lambda s: s.d == 4,
+        "1 <= D <= 2": lambda s: 1 <= s.difference_square <= 2,
+    },
     predict=lambda s: Interval.at_most(_independent_error(s) / 2),
     # |f| <= e^(D/2) for a trigonometric product, and so for a mean of such products.
     bound=lambda s: bounded(0.0, 1.001 * (math.exp(s.difference_square / 2) + 1) ** 2),

@@ -41,11 +41,30 @@ class PairOfPoints(Setting):
     power: Traced[int]
 
 
+FARTHEST = 32
+"""The longest |x + y|^2 and |x - y|^2: the kernels of points further apart leave the range of float32."""
+
 HYPOTHESES = {
     "L >= 0, D >= 0": lambda s: s.sum_square >= 0 and s.difference_square >= 0,
+    f"L <= {FARTHEST}, D <= {FARTHEST}": lambda s: max(s.sum_square, s.difference_square) <= FARTHEST,
     "a < 1/8": lambda s: s.a < 1 / 8,
     "d >= 2": lambda s: s.d >= 2,
+    "1 <= m <= projections": lambda s: 1 <= s.m <= s.projections,
+    "a parameter of generalized features": lambda s: s.estimator is Estimator.GENERALIZED or s.a == 0,
 }
+
+
+INDEPENDENT = {"independent projections": lambda s: s.coupling is Coupling.INDEPENDENT}
+ORTHOGONAL = {
+    "orthogonal projections": lambda s: s.coupling is Coupling.ORTHOGONAL,
+    "a map without axes of its own": lambda s: s.estimator in MAPS,
+}
+QUASI = {
+    "Sobol points": lambda s: s.coupling is Coupling.QUASI_MONTE_CARLO,
+    "trigonometric features": lambda s: s.estimator is Estimator.TRIGONOMETRIC,
+}
+ONCE = {"an estimate": lambda s: s.power == 1}
+SQUARED = {"a squared error": lambda s: s.power == 2}
 
 
 def pair(

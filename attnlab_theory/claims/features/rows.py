@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention_weights, linear_attention
 from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.features.maps import MAPS, of_first
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_projection
 from attnlab_theory.seeds import key_for
@@ -89,6 +90,7 @@ def _row(estimator: Estimator, m: int) -> RatioOfMeans:
 
 
 SOURCE = "mathematics/features.md#a-row-of-attention-is-a-ratio"
+DRAWN = at_least(n=2, d=2) | {"1 <= m <= projections": lambda s: 1 <= s.m <= s.projections}
 POSITIVE_MAPS = {"the features are positive": lambda s: s.estimator in (Estimator.POSITIVE, Estimator.HYPERBOLIC)}
 
 BIAS = Claim(
@@ -98,7 +100,7 @@ BIAS = Claim(
     r"$\int_0^\infty \mathbb{E}[\varepsilon e^{-tD}]\,dt$, close to "
     r"$-\mathrm{Cov}(\varepsilon, D)$ where $m$ is large.",
     source=f"{SOURCE}; practical4/3h.1",
-    hypotheses=POSITIVE_MAPS,
+    hypotheses=DRAWN | POSITIVE_MAPS,
     predict=lambda s: Interval.point(_moments(s)[0]),
     draw=_error,
     bound=_error_bound,
@@ -218,7 +220,7 @@ WITHIN = Claim(
     statement="A weight made of positive features lies within one of the delta method's deviations far more often "
     "than a normal one would: rare projections make up the deviation, and most draws hold none of them.",
     source=f"{SOURCE}; Gil-Pelaez 1951",
-    hypotheses=POSITIVE_MAPS,
+    hypotheses=at_least(n=2, f=2) | POSITIVE_MAPS | {"0 <= offset < n": lambda s: 0 <= s.offset < s.n},
     predict=_chance_within,
     draw=_is_within,
     bound=proportion(),

@@ -15,6 +15,7 @@ from attnlab_theory.attention import positive_features
 from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.features import pair as problem
 from attnlab_theory.claims.features.pair import PairOfPoints, pair
+from attnlab_theory.claims.hypotheses import at_least, at_most, more_than
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import hashed_normal
 from attnlab_theory.stats import Interval, known_variance, proportion
@@ -58,7 +59,7 @@ ERROR = Claim(
     r"$e^L - 1$ (positive), $\cosh L - 1$ (hyperbolic), less for generalized and dense exponential features.",
     source="mathematics/features.md#the-error-of-one-estimate; Choromanski et al. 2021, lemma 2; Likhosherstov "
     "et al. 2022; Likhosherstov et al. 2023; practical4/3h.3",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.HYPOTHESES | problem.INDEPENDENT | problem.SQUARED,
     predict=lambda s: Interval.point(problem.error(s)),
     draw=problem.draw,
     bound=problem.squared_error_bound,
@@ -157,6 +158,10 @@ TILTED = Claim(
     "practical4/3h.3",
     hypotheses={
         **problem.HYPOTHESES,
+        **problem.INDEPENDENT,
+        **at_least(tilt=1),
+        **at_most(projections=1, tilt=2),
+        "positive or hyperbolic features": lambda s: s.estimator in (Estimator.POSITIVE, Estimator.HYPERBOLIC),
         "hyperbolic: tilt 2": lambda s: s.estimator is Estimator.POSITIVE or s.tilt == 2,
     },
     predict=lambda s: Interval.point(problem.error(s)),
@@ -198,7 +203,7 @@ NAIVE = Claim(
     statement="A test that asks for the error of positive features at $L = 2$ within 10 % of $e^L - 1$, from "
     "$10^5$ draws, fails correct code in a third of its runs.",
     source="mathematics/features.md#measuring-errors-made-by-rare-projections; Gil-Pelaez 1951",
-    hypotheses={"L > 0": lambda s: s.sum_square > 0},
+    hypotheses={"L > 0": lambda s: s.sum_square > 0} | at_least(draws=1) | more_than(tolerance=0),
     predict=lambda s: Interval.point(theory.naive_test_failure(s.sum_square, s.draws, s.tolerance)),
     draw=_fails,
     bound=proportion(),

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most, more_than
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval, bounded
@@ -57,7 +58,7 @@ EXTREME = exact_claim(
     name="dispersal-is-reached",
     statement=r"One score of $M$ among $n - 1$ of $-M$ gets the weight $e^{2M}/(e^{2M} + n - 1)$.",
     source="mathematics/limits.md#bounded-scores-disperse; Velickovic et al. 2024, lemma 2.1",
-    hypotheses={"peak > 0": lambda s: s.peak > 0, f"n <= {MOST_KEYS}": lambda s: s.n <= MOST_KEYS},
+    hypotheses=at_least(n=2) | at_most(n=MOST_KEYS, peak=40) | more_than(peak=0),
     predict=lambda s: Interval.point(theory.largest_weight(s.n, s.peak)),
     draw=_extreme_weight,
     rounding=_extreme_rounding,
@@ -90,11 +91,7 @@ DISPERSAL = Claim(
     statement=r"Among $n$ random keys of length one, a query of length $M$ gives the largest weight "
     r"$n\int\int f(t) e^{Mt - ue^{Mt}} G(t, u)^{n-1}\,du\,dt$ on average, which falls like $1/n$.",
     source="mathematics/limits.md#bounded-scores-disperse; Velickovic et al. 2024, lemma 2.1",
-    hypotheses={
-        "peak > 0": lambda s: s.peak > 0,
-        "d > 1": lambda s: s.d > 1,
-        f"n <= {MOST_RANDOM_KEYS}": lambda s: s.n <= MOST_RANDOM_KEYS,
-    },
+    hypotheses=at_least(n=2) | at_most(n=MOST_RANDOM_KEYS, peak=40) | more_than(peak=0, d=1),
     predict=lambda s: Interval.point(theory.mean_largest_weight(s.n, s.d, s.peak)),
     draw=_sharpest,
     # Twice what bounded scores allow. With the claimed bound itself, the claim would be assumed and not tested.
@@ -141,7 +138,7 @@ LOGARITHM = Claim(
     r"1)\mu_d(s\ln n))$ on average: three fifths at $s = 1.25$, $d = 32$ and any $n$ up to 1024.",
     source="mathematics/limits.md#scores-that-grow-like-the-logarithm-of-the-length; Nakanishi 2025, scalable "
     "softmax",
-    hypotheses={f"n >= {FEWEST}": lambda s: s.n >= FEWEST, "d > 1": lambda s: s.d > 1},
+    hypotheses=at_least(n=FEWEST) | more_than(d=1, rate=0),
     predict=lambda s: Interval.at_least(_least_asked_for(s)),
     draw=_weight_asked_for,
     bound=bounded(0.0, 1.0),
@@ -217,7 +214,7 @@ SINK = exact_claim(
     statement=r"One more key of score 0 and value 0 scales the output by $Z/(Z + 1)$, $Z = \sum_i e^{z_i}$: where "
     r"all scores are low, attention says nothing.",
     source="mathematics/limits.md#a-sink-lets-attention-say-nothing; Miller 2023; Xiao et al. 2023",
-    hypotheses={"n <= d": lambda s: s.n <= s.d, "beta > 0": lambda s: s.beta > 0},
+    hypotheses=at_least(n=1) | {"n <= d": lambda s: s.n <= s.d} | more_than(beta=0) | at_most(beta=80),
     predict=lambda s: Interval.point(theory.sink_factor(s.n * np.exp(-s.beta))),
     draw=_share_left,
     rounding=_sink_rounding,

@@ -10,6 +10,7 @@ from attnlab_theory.attention import attention, rotary
 from attnlab_theory.attention.recurrence import recurrent_layer
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most, more_than
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.seeds import key_for
@@ -79,8 +80,9 @@ LINEAR = exact_claim(
     hypotheses={
         f"0 <= distance <= {DISTANCES[-1]}": lambda s: 0 <= s.distance <= DISTANCES[-1],
         "d is even": lambda s: s.d % 2 == 0,
-        "stretch > 0": lambda s: s.stretch > 0,
-    },
+    }
+    | at_least(d=2, gain=0.1, stretch=0.1)
+    | at_most(gain=4, stretch=10),
     predict=lambda s: Interval.point(_linear_predicted(s)),
     draw=_linear_norm,
     rounding=_linear_rounding,
@@ -130,6 +132,12 @@ def _squared_norm(key: PRNGKeyArray, setting: TanhRecurrence) -> Float[Array, ""
     return squares[last] / jnp.sum(change**2)
 
 
+def _has_settled(setting: TanhRecurrence) -> bool:
+    """Whether a unit's input has nearly the variance that it tends to when the distance begins."""
+    begun = theory.variance_after(WARM_UP, setting.gain, setting.drive)
+    return abs(begun / theory.settled_variance(setting.gain, setting.drive) - 1) <= 1e-3
+
+
 def _settled(setting: TanhRecurrence) -> float:
     return theory.squared_rate(setting.gain, setting.drive) ** setting.distance
 
@@ -159,7 +167,11 @@ RATE = Claim(
     r"given. The relative error is at most $2\delta/d + 0.02$.",
     source="mathematics/limits.md#gradients-through-a-recurrent-layer; Poole et al. 2016; Pascanu et al. 2013; "
     "ann-hw3/5.1",
-    hypotheses={f"0 <= distance <= {LONGEST}": lambda s: 0 <= s.distance <= LONGEST},
+    hypotheses={f"0 <= distance <= {LONGEST}": lambda s: 0 <= s.distance <= LONGEST}
+    | at_least(d=1)
+    | more_than(gain=0, drive=0)
+    | at_most(gain=4, drive=4)
+    | {f"{WARM_UP} steps are enough to settle": _has_settled},
     predict=lambda s: Interval.around(_settled(s), _band(s)),
     draw=_squared_norm,
     bound=lambda s: known_variance(_assumed_variance(s)),
@@ -255,7 +267,9 @@ ATTENTION = Claim(
     statement=r"In a causal layer with rotary positions the mean squared gradient in an earlier token is the same "
     r"at every distance, $\mathbb{E}[\alpha^2(1 + s^2(1 - 2\alpha + \sum_k\alpha_k^2))]$, to within $2/d$.",
     source="mathematics/limits.md#gradients-through-attention; ann-hw3/5.1",
-    hypotheses={"0 < distance < n": lambda s: 0 < s.distance < s.n, "d is even": lambda s: s.d % 2 == 0},
+    hypotheses={"0 < distance < n": lambda s: 0 < s.distance < s.n, "d is even": lambda s: s.d % 2 == 0}
+    | at_least(d=2, deviation=0)
+    | at_most(deviation=1),
     predict=lambda s: Interval.around(_through_attention(s), _width_band(s)),
     draw=_squared_gradient_in_a_token,
     bound=lambda s: known_variance(theory.attention_squared_gradient_variance(s.n, s.deviation) / PROBLEMS),

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, more_than
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, bounded, known_variance
 from attnlab_theory.theory.limits import hopfield as theory
@@ -68,6 +69,8 @@ def _step_rounding(setting: HopfieldState) -> float:
     return EPS * (8 * (setting.d + 2) * score + 2 * setting.n + 4 + 64 * setting.d)
 
 
+STORED = at_least(n=1, d=1, trial=0) | more_than(strength=0)
+
 MEMORIES = tuple(
     HopfieldState(n=16, d=8, strength=strength, trial=trial) for strength in (1.0, 4.0, 16.0) for trial in range(2)
 )
@@ -78,7 +81,7 @@ UPDATE = exact_claim(
     r"e^{\beta x_i\cdot\xi} + \frac{1}{2}|\xi|^2$.",
     source="mathematics/limits.md#an-attention-step-lowers-the-energy-of-a-hopfield-network; Ramsauer et al. "
     "2021, theorem 1",
-    hypotheses={"strength > 0": lambda s: s.strength > 0},
+    hypotheses=STORED,
     predict=Interval.point(0.0),
     draw=_distance_from_descent,
     rounding=_step_rounding,
@@ -97,15 +100,16 @@ DESCENT = exact_claim(
     statement="A step of attention never raises the energy of the Hopfield network that stores the keys.",
     source="mathematics/limits.md#an-attention-step-lowers-the-energy-of-a-hopfield-network; Ramsauer et al. "
     "2021, theorem 1",
-    hypotheses={"strength > 0": lambda s: s.strength > 0},
+    hypotheses=STORED,
     predict=Interval.at_most(0.0),
     draw=_energy_gained,
     rounding=_step_rounding,
     settings=MEMORIES,
     rival=Rival(
-        statement="It leaves the energy as it is.",
-        source="a bound that is met: of states that are random, none is a fixed point",
-        predict=Interval.point(0.0),
+        statement="A step of length one overshoots: it raises the energy, or leaves it as it is.",
+        source=r"the descent lemma, which promises a descent below $2/L$ only, with the scores' curvature "
+        r"$\beta \max_i|x_i|^2$ taken for $L$. The energy curves downwards there: no curvature exceeds one",
+        predict=Interval.at_least(0.0),
     ),
 )
 
@@ -145,17 +149,21 @@ def _share_of_copy_bound(key: PRNGKeyArray, setting: StoredPatterns) -> Float[Ar
     return error / (escaped / (1 + escaped) * furthest)
 
 
-DRAWN = {
-    f"1 < n <= {MOST}": lambda s: 1 < s.n <= MOST,
-    f"d <= {WIDEST}": lambda s: s.d <= WIDEST,
-}
+DRAWN = (
+    at_least(d=1)
+    | more_than(strength=0)
+    | {
+        f"1 < n <= {MOST}": lambda s: 1 < s.n <= MOST,
+        f"d <= {WIDEST}": lambda s: s.d <= WIDEST,
+    }
+)
 
 RETRIEVAL = Claim(
     name="retrieval-error-below-the-copy-bound",
     statement=r"A stored pattern separated from the others by $\Delta$ is retrieved to within the copy bound: "
     r"$\frac{(n-1)e^{-\beta\Delta}}{1 + (n-1)e^{-\beta\Delta}}\max_i\|x_i - x_j\|$.",
     source="mathematics/limits.md#retrieval-of-a-stored-pattern; Ramsauer et al. 2021, theorem 5",
-    hypotheses=DRAWN | {"strength > 0": lambda s: s.strength > 0},
+    hypotheses=DRAWN,
     predict=Interval.at_most(1.0),
     draw=_share_of_copy_bound,
     # Twice the bound is allowed. If draws were declared to lie in [0, 1], the claim would be assumed and not

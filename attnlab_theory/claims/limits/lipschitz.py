@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval
@@ -72,7 +73,7 @@ def _slope_rounding(setting: TokensAroundZero) -> float:
     return 64 * EPS * setting.n * (1 + setting.size**4)
 
 
-ODD = {"n is odd": lambda s: s.n % 2 == 1}
+ODD = at_least(n=3) | {"n is odd": lambda s: s.n % 2 == 1}
 AROUND_ZERO = tuple(TokensAroundZero(n=9, size=size) for size in (0.5, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0))
 
 DOT_PRODUCT = exact_claim(
@@ -160,7 +161,7 @@ ANYWHERE = exact_claim(
     name="attention-by-distances-is-lipschitz-anywhere",
     statement=r"No random tokens are found where attention by distances is steeper than $4W_0((n - 1)/e) + 1$.",
     source="mathematics/limits.md#attention-by-distances-has-a-lipschitz-constant; Kim et al. 2021, theorem 3.2",
-    hypotheses={"n > 1": lambda s: s.n > 1},
+    hypotheses=at_least(n=2, d=1, trial=0),
     predict=lambda s: Interval.at_most(theory.distance_constant(s.n)),
     draw=_steepest_in_cloud,
     rounding=_cloud_rounding,
@@ -271,7 +272,7 @@ PROJECTED = exact_claim(
     statement=r"With scores $-|W(x_i - x_j)|^2$ and values $UWx_j$ no random tokens are found where self-attention "
     r"is steeper than $\lVert U\rVert\lVert W\rVert(4W_0((n - 1)/e) + 1)$.",
     source="mathematics/limits.md#tied-projections-are-not-enough; Kim et al. 2021, theorem 3.2",
-    hypotheses={"n > 1": lambda s: s.n > 1},
+    hypotheses=at_least(n=2, d=1, trial=0),
     predict=lambda s: Interval.at_most(s.gain**2 * theory.distance_constant(s.n)),
     draw=_steepest_projected,
     # The rotations in W and U are orthogonal in float32, so their norms are `gain` up to a few d eps of float32.

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, more_than
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
@@ -152,11 +153,13 @@ def _rounding(n: int) -> float:
     return 16 * n**2 * EPS * MOST
 
 
+TRIED = at_least(d=1, trial=0)
+
 ANY_WEIGHTS = exact_claim(
     name="width-n-minus-1-reaches-any-weights",
     statement=r"Queries and keys of width $n - 1$ give $n$ tokens any positive weights exactly.",
     source="mathematics/limits.md#which-weights-a-narrow-head-can-have; Bhojanapalli et al. 2020, theorem 1",
-    hypotheses={"d = n - 1": lambda s: s.d == s.n - 1},
+    hypotheses=TRIED | {"d = n - 1": lambda s: s.d == s.n - 1},
     predict=Interval.point(0.0),
     draw=_furthest,
     rounding=lambda s: _rounding(s.n),
@@ -173,7 +176,7 @@ ONE_LESS = foil(
     name="width-n-minus-2-reaches-any-weights",
     statement=r"Queries and keys of width $n - 2$ give $n$ tokens any positive weights.",
     source="mathematics/limits.md#which-weights-a-narrow-head-can-have, one width less",
-    hypotheses={"d = n - 2": lambda s: s.d == s.n - 2},
+    hypotheses=TRIED | {"d = n - 2": lambda s: s.d == s.n - 2},
     settings=tuple(WantedWeights(n=n, d=n - 2, trial=trial) for n in (4, 16) for trial in range(2)),
 )
 
@@ -183,7 +186,7 @@ NARROW = exact_claim(
     r"$\sum_{ij}\ln^2(1 - e/P_{ij}) = \sigma^2$. Here $\sigma$ is the $(n - 1)$-th singular value of the "
     r"row-centred $\log P$.",
     source="mathematics/limits.md#which-weights-a-narrow-head-can-have; Eckart and Young 1936",
-    hypotheses={"d = n - 2": lambda s: s.d == s.n - 2},
+    hypotheses=TRIED | {"d = n - 2": lambda s: s.d == s.n - 2},
     predict=lambda s: Interval.at_least(theory.error_at_least(s.weights, s.d)),
     draw=_nearest_found,
     rounding=lambda s: _rounding(s.n),
@@ -201,7 +204,7 @@ LEAST_ERROR = exact_claim(
     "squared singular values beyond the $d$-th. Alternating least squares from random keys finds "
     "that head.",
     source="mathematics/limits.md#which-weights-a-narrow-head-can-have; Eckart and Young 1936",
-    hypotheses={"d < n": lambda s: s.d < s.n},
+    hypotheses=TRIED | {"d < n": lambda s: s.d < s.n},
     predict=lambda s: Interval.point(theory.least_error(s.weights, s.d)),
     draw=_distance,
     rounding=lambda s: _rounding(s.n),
@@ -233,7 +236,7 @@ RANK = exact_claim(
     name="log-weights-have-the-rank-of-the-width",
     statement=r"The row-centred log weights of any head of width $d$ have rank $d$ at most.",
     source="mathematics/limits.md#which-weights-a-narrow-head-can-have; Bhojanapalli et al. 2020, theorem 1",
-    hypotheses={"d < n": lambda s: s.d < s.n},
+    hypotheses=at_least(d=1) | {"d < n": lambda s: s.d < s.n},
     predict=Interval.point(0.0),
     draw=_beyond_width,
     rounding=lambda s: _rounding(s.n),
@@ -265,7 +268,7 @@ SHARP = exact_claim(
     statement=r"On a circle, a head of width two lets each of $n$ tokens pick itself: sharp weights need no width, "
     r"exact ones do.",
     source="mathematics/limits.md#sharp-weights-need-no-width",
-    hypotheses={"strength > 0": lambda s: s.strength > 0},
+    hypotheses=at_least(n=2) | more_than(strength=0),
     predict=lambda s: Interval.point(theory.circle_leak(s.n, s.strength)),
     draw=_leak,
     rounding=lambda s: _rounding(s.n),

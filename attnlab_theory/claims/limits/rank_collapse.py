@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, more_than
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import Interval
 from attnlab_theory.theory.limits import rank_collapse as theory
@@ -100,7 +101,7 @@ PAIR = exact_claim(
     r"self-attention: the exponent triples with every layer. With a skip connection they are "
     r"$D(1 + \tanh(aD^2/4))$ apart.",
     source="mathematics/limits.md#two-tokens-collapse; Dong et al. 2021",
-    hypotheses={"strength > 0": lambda s: s.strength > 0},
+    hypotheses=at_least(layers=1) | more_than(diameter=0, strength=0),
     predict=lambda s: Interval.point(_predicted_pair(s)),
     draw=_distance,
     rounding=_pair_rounding,
@@ -207,11 +208,14 @@ def _at_the_first_share(setting: CrowdOfTokens) -> float:
     return setting.diameter * (first / setting.diameter) ** setting.layers
 
 
+A_CROWD = at_least(t=2, d=1, layers=1, trial=0) | more_than(diameter=0)
+
 CROWD = exact_claim(
     name="a-crowd-collapses-no-slower-than-two",
     statement=r"Whatever the tokens, a layer of pure self-attention leaves at most $\|V\| D\tanh(aD^2/4)$ of their "
     r"diameter $D$, $a = \|A\|$.",
     source="mathematics/limits.md#any-tokens-collapse-and-skip-connections-stop-it; Dong et al. 2021",
+    hypotheses=A_CROWD,
     predict=lambda s: Interval.at_most(_no_slower(s)),
     draw=lambda key, s: _crowd_diameter(key, s, skip=False),
     rounding=_crowd_rounding,
@@ -259,6 +263,7 @@ CUBES = exact_claim(
     r"$R A \Sigma_R V^\top$, to within "
     r"$\frac{e^s - 1 - s}{s}\|V\| \|\Sigma_R\|^{1/2} |\Sigma_R^{1/2} A^\top r_i|$, $s = aD^2$.",
     source="mathematics/limits.md#what-a-layer-leaves-of-small-differences; Dong et al. 2021, for the order",
+    hypotheses=A_CROWD | {"one layer": lambda s: s.layers == 1},
     predict=lambda s: Interval.at_most(theory.cubing_error(s.diameter, 1.0)),
     draw=_cubing_remainder,
     rounding=_cubing_rounding,
@@ -331,7 +336,8 @@ TRIPLES = exact_claim(
     statement=r"In the end, with $A = \pm I$ and $V = I$, a layer takes three times as much off the logarithm of "
     "the diameter as the layer before it.",
     source="mathematics/limits.md#what-a-layer-leaves-of-small-differences; Dong et al. 2021, for the order",
-    hypotheses={
+    hypotheses=A_CROWD
+    | {
         "A = I or -I, V = I": lambda s: s.scores != Scores.GENERAL,
         "at least three layers": lambda s: s.layers >= 3,
         "so many that a layer is nearly cubic": lambda s: math.isfinite(_tripling_band(s)),
@@ -358,7 +364,7 @@ SKIP = exact_claim(
     statement=r"With a skip connection a layer leaves at least $D(1 - \|V\|\tanh(aD^2/4))$ of the diameter, "
     r"whatever the tokens: nearly all of a small one.",
     source="mathematics/limits.md#any-tokens-collapse-and-skip-connections-stop-it; Dong et al. 2021",
-    hypotheses={"one layer": lambda s: s.layers == 1},
+    hypotheses=A_CROWD | {"one layer": lambda s: s.layers == 1},
     predict=lambda s: Interval.at_least(theory.least_with_skip(s.diameter, 1.0, values=_value_norm(s.scores))),
     draw=lambda key, s: _crowd_diameter(key, s, skip=True),
     rounding=_crowd_rounding,

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.claims.claim import Claim, Rival, foil
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.noisy_keys.stretched_key import OneOrTwoHeads
@@ -101,12 +102,16 @@ def _two_heads(variance: float) -> float:
     return two_heads_error(16, STRENGTH[variance], variance)
 
 
+ANY_QUERY = at_least(n=2) | {"n <= d": lambda s: s.n <= s.d, "a > 0": lambda s: s.variance > 0}
+SOUGHT = {"n = 16": lambda s: s.n == 16, "the best query was sought": lambda s: s.variance in BEST}
+FOR_THE_PAIR = {"a query for the pair": lambda s: s.on_others == 0}
+
 BEST_QUERY = Claim(
     name="best-query-error",
     statement=r"The error of the best single query goes to 0 as $a \to 0$. This query asks for neither key and "
     r"pushes the others away: $q \approx -B\sum_{i \neq a,b} \mu_i$.",
     source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
-    hypotheses={"n <= d": lambda s: s.n <= s.d, "a > 0": lambda s: s.variance > 0},
+    hypotheses=ANY_QUERY,
     predict=lambda s: Interval.point(_predicted(s)),
     draw=_error,
     bound=lambda s: _bound(s, _tenth(s)),
@@ -145,6 +150,7 @@ PAIR_LOSES = dataclasses.replace(
     statement=r"Every query $x\mu_a + y\mu_b$ errs at least one and a half times as much as two heads "
     r"$\beta\mu_a$, $\beta\mu_b$ at their best $\beta$.",
     source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
+    hypotheses=ANY_QUERY | SOUGHT | FOR_THE_PAIR,
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
     resolution=lambda s: 0.2 * _two_heads(s.variance),
     rival=AS_GOOD,
@@ -155,6 +161,8 @@ EVERY_QUERY_LOSES = foil(
     name="every-single-query-loses",
     statement="Every single query errs more than two heads do.",
     source="mathematics/noisy_keys.md#the-best-single-query, as first expected; cs224n/1c.ii",
+    hypotheses=ANY_QUERY
+    | {"n = 16": lambda s: s.n == 16, "two heads' best is known": lambda s: s.variance in STRENGTH},
     predict=lambda s: Interval.at_least(_two_heads(s.variance)),
     # One query that errs less refutes it. As many settings as above: both claims then share one compiled draw.
     settings=tuple(
@@ -170,8 +178,9 @@ LOSES_UNDER_NOISE = dataclasses.replace(
     statement=r"From $a = 10^{-3}$ to $10^{-1}$ the best of all single queries errs at least one and a half times "
     r"as much as two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$.",
     source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
-    hypotheses={
-        "n <= d": lambda s: s.n <= s.d,
+    hypotheses=ANY_QUERY
+    | SOUGHT
+    | {
         f"{BROAD_FROM} <= a <= {BROAD_TO}": lambda s: BROAD_FROM <= s.variance <= BROAD_TO,
     },
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
@@ -186,6 +195,7 @@ PLANE = dataclasses.replace(
     statement=r"With noise of variance $10^{-4}$ the best query $x\mu_a + y\mu_b$ that was found errs by 0.1357. "
     "No other one on a grid errs less.",
     source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
+    hypotheses=ANY_QUERY | SOUGHT | FOR_THE_PAIR,
     predict=lambda s: Interval.at_least(theory.query_error(s.n, s.variance, BEST[s.variance][1])),
     resolution=0.01,
     rival=AS_GOOD,
@@ -203,6 +213,7 @@ SPACE = dataclasses.replace(
     statement=r"With noise of variance $10^{-2}$ the best single query that was found errs by 0.1218. No other one "
     "on a grid errs less.",
     source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
+    hypotheses=ANY_QUERY | SOUGHT,
     predict=lambda s: Interval.at_least(theory.query_error(s.n, s.variance, BEST[s.variance][0])),
     # Forty-nine settings, as above: both claims then share one compiled draw.
     settings=(
@@ -222,7 +233,7 @@ TWO_HEADS = Claim(
     statement=r"Two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$ keep an error of 0.02 as $a \to 0$, "
     "because one of them sometimes loses its key.",
     source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.TWO_HEADS,
     predict=lambda s: Interval.point(two_heads_error(s.n, s.beta, s.variance)),
     draw=problem.error_of_heads,
     bound=problem.ERROR_BOUND,

@@ -69,7 +69,7 @@ SAME_LAW = Claim(
     statement=r"Scores drawn from their joint law over the heads, $N(Q\mu_i, Q\Sigma_i Q^T)$ for each key, give "
     "weights of the same law as keys drawn in full.",
     source="mathematics/noisy_keys.md#scores-can-stand-for-keys",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.HYPOTHESES | {"0 < threshold < 1": lambda s: 0 < s.threshold < 1},
     predict=Interval.point(0.0),
     draw=functools.partial(_keys_minus_scores, apart=False),
     bound=paired(),
@@ -115,7 +115,7 @@ CORRELATED = Claim(
     name="two-heads-scores-of-one-key",
     statement=r"Two heads' scores of one key have covariance $q_1^T \Sigma_i q_2$.",
     source="mathematics/noisy_keys.md#scores-can-stand-for-keys",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.HYPOTHESES | {"0 <= index < n": lambda s: 0 <= s.index < s.n},
     predict=lambda s: Interval.point(float(theory.scores_covariance(s.n, s.beta, s.variance, s.index)[0, 1])),
     draw=_product_of_scores,
     bound=lambda s: known_variance(_product_variance(s)),

@@ -24,6 +24,9 @@ POWERS = ((1, 0), (2, 0), (1, 1))
 """E[alpha_a], E[alpha_a^2], E[alpha_a alpha_b]."""
 
 
+FIRST_OR_SECOND = {"a moment of the list": lambda s: (s.power_a, s.power_b) in POWERS}
+
+
 class WeightMoment(Setting):
     """E[alpha_a^power_a alpha_b^power_b], a and b the first of n keys of width d, for a query of strength beta."""
 
@@ -93,7 +96,7 @@ STRETCHED = Claim(
     statement=r"With one key stretched, $\mathbb{E}[\alpha_a] = \int_0^\infty \mathbb{E}[e^{z_a} e^{-t e^{z_a}}] "
     r"\prod_{i \neq a} \mathbb{E}[e^{-t e^{z_i}}]\,dt$, and likewise the second moments.",
     source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.HYPOTHESES | FIRST_OR_SECOND,
     predict=lambda s: Interval.point(_moment(_stretched_laws(s), s)),
     draw=_stretched_moment,
     bound=_range,
@@ -121,6 +124,7 @@ STRONG = dataclasses.replace(
     source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
     hypotheses={
         **problem.HYPOTHESES,
+        "n = 16": lambda s: s.n == 16,
         "a = 0": lambda s: s.variance == 0,
         "beta >= 32": lambda s: s.beta >= 32,
         "E[alpha_a^2]": lambda s: (s.power_a, s.power_b) == (2, 0),

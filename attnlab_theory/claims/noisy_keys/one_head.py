@@ -62,17 +62,12 @@ def _far_from_law(setting: ShareLaw) -> Interval:
     return Interval.point(float(np.max(np.abs(others - _law(setting.beta)))))
 
 
-WITHOUT_NOISE = {
-    "n <= d": lambda s: s.n <= s.d,
-    "beta > 0": lambda s: s.beta > 0,
-}
-
 SHARE_LAW = Claim(
     name="one-head-share",
     statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ is logit-normal as $a \to 0$: it is $\sigma(\beta "
     r"g/\sqrt{2})$ with a standard normal $g$. The largest difference of the two distribution functions is 0.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
-    hypotheses=WITHOUT_NOISE,
+    hypotheses=problem.WITHOUT_NOISE,
     predict=Interval.point(0.0),
     draw=_drawn_share,
     bound=lambda s: same_law(SHARES, _law(s.beta)),
@@ -103,7 +98,7 @@ SHARE_BINS = Claim(
     r"as $\beta$ grows. It falls into each fifth of $[0, 1]$ as often as $\sigma(\beta g/\sqrt{2})$ does, with a "
     "standard normal $g$.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
-    hypotheses={**WITHOUT_NOISE, "a range": lambda s: s.low < s.high},
+    hypotheses=problem.WITHOUT_NOISE | {"a range of shares": lambda s: 0 <= s.low < s.high <= 1},
     predict=lambda s: Interval.point(
         theory.logit_normal_probability(s.low, s.high, theory.ratio_deviation(s.beta, 0.0))
     ),
@@ -147,7 +142,7 @@ SHARE_MEAN = Claim(
     statement=r"The mean of $\alpha_a/(\alpha_a+\alpha_b)$ is $1/2$ at every strength: the average over many "
     "problems hides the gamble.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.HYPOTHESES | {"the mean": lambda s: s.order == 1},
     predict=Interval.point(0.5),
     draw=_share_moment,
     bound=bounded(0.0, 1.0),
@@ -169,6 +164,7 @@ SHARE_SPREAD = dataclasses.replace(
     statement=r"The variance of $\alpha_a/(\alpha_a+\alpha_b)$ is that of $\sigma(\beta g \sqrt{1/2 + 4a})$ with "
     "a standard normal $g$, for noise of any variance $a$.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
+    hypotheses=problem.HYPOTHESES | {"the variance": lambda s: s.order == 2},
     predict=lambda s: Interval.point(theory.logit_normal_variance(theory.ratio_deviation(s.beta, s.variance))),
     bound=bounded(0.0, 0.25),
     resolution=0.008,
@@ -217,7 +213,7 @@ WEIGHT_VARIANCE = Claim(
     name="one-head-variance",
     statement=r"$\mathrm{Var}(\alpha_a)$ grows with the query's strength, from 0 towards that of a coin, $1/4$.",
     source="mathematics/noisy_keys.md#the-error-of-one-head; cs224n/1c.ii; practical4/2c.2; blog/variance",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.ONE_HEAD,
     predict=lambda s: Interval.point(theory.one_head_variance(s.n, s.beta, s.variance)),
     draw=variance_with_one_query,
     bound=bounded(0.0, 0.5001),
@@ -240,7 +236,7 @@ ERROR = Claim(
     statement=r"One head asking $\beta(\mu_a+\mu_b)$ errs by $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2 \to 1/2$ as "
     r"$\beta$ grows: the output is $v_a$ or $v_b$.",
     source="mathematics/noisy_keys.md#the-error-of-one-head; cs224n/1c.ii; practical4/2c.2; blog/variance",
-    hypotheses=problem.HYPOTHESES,
+    hypotheses=problem.ONE_HEAD,
     predict=lambda s: Interval.point(theory.one_head_error(s.n, s.beta, s.variance)),
     draw=problem.error_of_heads,
     bound=problem.ERROR_BOUND,

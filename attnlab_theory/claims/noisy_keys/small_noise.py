@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores
 from attnlab_theory.claims.claim import Claim, Rival, foil
+from attnlab_theory.claims.hypotheses import at_most
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.noisy_keys.stretched_key import NoisyKeys
 from attnlab_theory.stats import Interval, known_variance
@@ -79,6 +80,7 @@ HARMLESS = dataclasses.replace(
     source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
     hypotheses={
         **problem.HYPOTHESES,
+        **at_most(beta=100),
         f"e^beta >= {STRONG} n": lambda s: math.exp(s.beta) >= STRONG * s.n,
         f"beta sqrt(2a) <= {QUIET}": lambda s: theory.score_deviation(s.beta, s.variance) <= QUIET,
     },
@@ -137,7 +139,11 @@ DELTA = Claim(
     statement=r"The delta method, $\mathrm{Cov}(c) \approx 2a\beta^2 \sum_i J_i J_i^\top$, is too large by a "
     r"share of at most $x^2$, $x = \beta\sqrt{2a}$, and never too small once $e^\beta \gg n$.",
     source="mathematics/noisy_keys.md#the-delta-method; cs224n/1c.i",
-    hypotheses={**problem.HYPOTHESES, "a > 0": lambda s: s.variance > 0},
+    hypotheses={
+        **problem.HYPOTHESES,
+        "a > 0": lambda s: s.variance > 0,
+        "beta * (2 * variance) ** 0.5 <= 3": lambda s: theory.score_deviation(s.beta, s.variance) <= 3,
+    },
     predict=lambda s: Interval(*theory.delta_method_band(s.n, s.beta, s.variance)),
     draw=_share_of_delta,
     bound=lambda s: known_variance(1.01 * theory.delta_method_remainder_variance(s.n, s.beta, s.variance)),

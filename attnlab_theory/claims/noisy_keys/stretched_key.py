@@ -6,6 +6,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import averaged_heads
 from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.hypotheses import at_least, more_than
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import noisy_keys, orthonormal
 from attnlab_theory.seeds import key_for
@@ -35,11 +36,15 @@ class OneOrTwoHeads(Setting):
     variance: Traced[float]
 
 
-HYPOTHESES = {
-    "n <= d": lambda s: s.n <= s.d,
-    "beta > 0": lambda s: s.beta > 0,
-    "variance >= 0": lambda s: s.variance >= 0,
-}
+WITHOUT_NOISE = at_least(n=2) | {"n <= d": lambda s: s.n <= s.d} | more_than(beta=0)
+HYPOTHESES = (
+    WITHOUT_NOISE
+    | at_least(variance=0)
+    | {"scores spread by 300 at most": lambda s: s.beta * (2 * s.variance) ** 0.5 <= 300}
+)
+"""Scores that spread further than 300 give the largest of them all the weight: no quadrature is made for them."""
+ONE_HEAD = HYPOTHESES | {"one head": lambda s: s.heads == 1}
+TWO_HEADS = HYPOTHESES | {"two heads": lambda s: s.heads == 2}
 
 
 def means_of(n: int, d: int) -> Float[Array, "s d"]:

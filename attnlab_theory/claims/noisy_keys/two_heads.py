@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention_scores
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.noisy_keys.stretched_key import NoisyKeys, OneOrTwoHeads
@@ -83,6 +84,7 @@ ERROR = dataclasses.replace(
     statement=r"At $\beta = 30$ the error $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ of two heads that ask "
     r"$\beta\mu_a$ and $\beta\mu_b$ is 1/19 of one head's, on the same keys.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
+    hypotheses=problem.TWO_HEADS,
     predict=lambda s: Interval.point(theory.two_heads_error(s.n, s.beta, s.variance)),
     resolution=0.006,
     settings=tuple(OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4) for beta in one_head.STRENGTHS),
@@ -98,6 +100,7 @@ TEN_TIMES = dataclasses.replace(
     name="two-heads-err-ten-times-less",
     statement=r"From $\beta = 12$ on, two heads err at least ten times less than one head of the same strength.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
+    hypotheses=problem.TWO_HEADS | at_least(beta=12) | at_most(beta=50, variance=1e-4, n=16),
     predict=lambda s: Interval.at_most(one_head_theory.one_head_error(s.n, s.beta, s.variance) / 10),
     settings=tuple(
         OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4)
@@ -177,11 +180,7 @@ LOST = Claim(
     statement=r"Head 1 gives $v_a$ less than half its weight exactly when $k_a \cdot q_1 < \ln(n-1)$: with "
     r"probability $\Phi(\sqrt{2}(\ln(n-1)/\beta - 1))$ as $a \to 0$.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
-    hypotheses={
-        "n <= d": lambda s: s.n <= s.d,
-        "beta > 0": lambda s: s.beta > 0,
-        "share": lambda s: 0 < s.share < 1,
-    },
+    hypotheses=problem.WITHOUT_NOISE | {"share": lambda s: 0 < s.share < 1},
     predict=lambda s: Interval.point(theory.lost_key_probability(s.n, s.beta, s.share)),
     draw=_starved,
     bound=proportion(),
@@ -209,6 +208,7 @@ POINTS_AWAY = dataclasses.replace(
     statement=r"At every strength the probability of $k_a \cdot q_1 < 0$ is $\Phi(-\sqrt{2})$, about 8 %, as "
     r"$a \to 0$. Then head 1 gives $v_a$ less than $1/n$. The homework leaves this case out.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
+    hypotheses=problem.WITHOUT_NOISE | {"share * n = 1": lambda s: s.share * s.n == 1},
     predict=Interval.point(theory.ignored_key_probability(0.0)),
     settings=tuple(
         StarvedHead(n=16, d=16, beta=beta, share=1 / 16) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)
@@ -263,7 +263,7 @@ HEAD_2 = Claim(
     name="head-2-is-untouched",
     statement=r"At $a = 0$ head 2 gives $v_b$ the weight $e^\beta/(e^\beta+n-1)$, however long the stretched key.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
-    hypotheses={"n <= d": lambda s: s.n <= s.d},
+    hypotheses=problem.WITHOUT_NOISE,
     predict=lambda s: Interval.point(1 - copying.leak_bound(s.n, s.beta)),
     draw=_head_2_at_its_extreme,
     bound=lambda s: exact(_score_rounding(s)),
@@ -286,6 +286,7 @@ IDENTICAL = dataclasses.replace(
     statement=r"Two heads that both ask $\beta(\mu_a+\mu_b)$ have the variance of one head: only different "
     "queries help.",
     source="mathematics/noisy_keys.md#it-is-the-queries-and-not-the-count; cs224n/1d.ii; practical4/2d.2",
+    hypotheses=problem.TWO_HEADS,
     resolution=0.012,
     rival=Rival[OneOrTwoHeads](
         statement="They have half of it.",
@@ -340,12 +341,14 @@ def _number_of_the_cell(key: PRNGKeyArray, setting: LandingLaw) -> Float[Array, 
     return CELLS * column + row
 
 
+LANDS = problem.WITHOUT_NOISE | {"one head or two": lambda s: s.heads in (1, 2)}
+
 LANDING_LAW = Claim(
     name="law-of-where-the-output-lands",
     statement=r"At $\beta = 30$ the weights $(\alpha_a, \alpha_b)$ of the output fall into the cells of a square "
     "of five by five as predicted: the largest difference of the two distribution functions is 0.",
     source="mathematics/noisy_keys.md#where-the-output-lands; blog/two; blog/multi",
-    hypotheses={"one head or two": lambda s: s.heads in (1, 2), "n <= d": lambda s: s.n <= s.d},
+    hypotheses=LANDS,
     predict=Interval.point(0.0),
     draw=_number_of_the_cell,
     bound=lambda s: same_law(np.arange(CELLS**2 - 1), _chances(s, s.heads)),
@@ -375,7 +378,11 @@ LANDING = Claim(
     name="where-the-output-lands",
     statement=r"At $\beta = 30$ one head's output is $v_a$ or $v_b$; two heads' is the average or half of it.",
     source="mathematics/noisy_keys.md#where-the-output-lands; blog/two; blog/multi",
-    hypotheses={"one head or two": lambda s: s.heads in (1, 2), "n <= d": lambda s: s.n <= s.d},
+    hypotheses=LANDS
+    | {
+        "a range for a": lambda s: 0 <= s.low_a < s.high_a <= 1,
+        "a range for b": lambda s: 0 <= s.low_b < s.high_b <= 1,
+    },
     predict=lambda s: Interval.point(_landing(s)),
     draw=_lands,
     bound=proportion(),

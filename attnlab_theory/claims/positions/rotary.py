@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import rotary, sinusoidal
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Bound, Interval, bounded, exact
 from attnlab_theory.theory.positions import rotary as theory
@@ -61,7 +62,9 @@ def _between(size: float) -> Bound:
     return bounded(-size - 1e-5, size + 1e-5)
 
 
-EVEN = {"the width is even": lambda s: s.d % 2 == 0}
+EVEN = at_least(d=2) | {"the width is even": lambda s: s.d % 2 == 0}
+PLACES = EVEN | at_least(start=0, distance=0) | at_most(start=4096, distance=4096)
+"""Positions at which float32 still tells angles apart."""
 
 DISTANCES = (1, 2, 3, 4, 6, 8, 11, 16, 22, 32, 45, 64, 98, 128, 174, 256, 512, 1024)
 
@@ -70,7 +73,7 @@ ROTARY_MEAN = Claim(
     statement=r"The rotary score of a random unit $q = k$ at distance $\delta$ has mean "
     r"$(2/d) \sum_j \cos(\delta \theta_j)$, wherever the pair stands.",
     source="mathematics/positions.md#the-mean-rotary-score; Su et al. 2021, section 3.4.3; blog/rotary",
-    hypotheses=EVEN,
+    hypotheses=PLACES,
     predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE)),
     draw=lambda key, s: _score(_unit(key, s.d), s.start, s.distance),
     bound=_between(1.0),
@@ -94,7 +97,7 @@ ROTARY_MONOTONE = Claim(
     name="rotary-score-never-rises",
     statement="The mean rotary score of a random unit q = k never rises from one distance to the next.",
     source="mathematics/positions.md#the-mean-rotary-score, said of RoPE's long-term decay",
-    hypotheses=EVEN,
+    hypotheses=PLACES,
     predict=Interval.at_most(0.0),
     draw=lambda key, s: (
         _score(_unit(key, s.d), s.start, s.distance + 1) - _score(_unit(key, s.d), s.start, s.distance)
@@ -121,6 +124,7 @@ DOUBLING = Claim(
     source="mathematics/positions.md#the-price-of-doubling-the-distance, in the limit of many frequencies",
     hypotheses={
         "d >= 128": lambda s: s.d >= 128,
+        "the width is even": lambda s: s.d % 2 == 0,
         "base >= 500": lambda s: s.base >= 500,
         "4 <= nearest <= base / 32": lambda s: 4 <= s.nearest <= s.base / 32,
     },
@@ -164,12 +168,14 @@ def _envelope(setting: Octave, later: int = 0) -> Float[Array, ""]:
 
 WIDTHS = (2, 128)
 
+OCTAVE = at_least(octave=0) | at_most(octave=OCTAVES - 1)
+
 ENVELOPE = Claim(
     name="rotary-envelope",
     statement=r"A unit vector with pairs of equal length has the mean score. Its largest score at a distance in "
     r"$[2^j, 2^{j+1})$ is that of $(2/d) \sum_j \cos(\delta \theta_j)$.",
     source="mathematics/positions.md#the-envelope-of-the-mean-score",
-    hypotheses=EVEN,
+    hypotheses=EVEN | at_most(d=WIDTHS[-1]) | OCTAVE,
     predict=lambda s: Interval.point(theory.envelope(s.d, s.octave, BASE)),
     draw=lambda key, s: _envelope(s),
     bound=lambda s: exact(_octave_rounding(s)),
@@ -186,7 +192,9 @@ ENVELOPE_FALLS = Claim(
     name="rotary-envelope-falls",
     statement=r"From $d = 128$ on the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
     source="mathematics/positions.md#the-envelope-of-the-mean-score; Su et al. 2021, section 3.4.3",
-    hypotheses={
+    hypotheses=EVEN
+    | OCTAVE
+    | {
         "d >= 128": lambda s: s.d >= 128,
         "distances below base / 4": lambda s: 2 ** (s.octave + 2) <= BASE / 4,
     },
@@ -207,7 +215,7 @@ ENVELOPE_FALLS_ANYWHERE = foil(
     name="rotary-envelope-falls-at-width-2",
     statement=r"At $d = 2$ too the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
     source="mathematics/positions.md#the-envelope-of-the-mean-score, a single frequency comes round again",
-    hypotheses={},
+    hypotheses=EVEN | at_least(octave=0) | at_most(octave=OCTAVES - 2),
     settings=tuple(Octave(d=2, octave=octave) for octave in (1, 3, 4)),
 )
 
@@ -234,7 +242,7 @@ SINUSOIDS = exact_claim(
     name="sinusoidal-product",
     statement=r"$PE(t) \cdot PE(t + \delta) = \sum_j \cos(\delta \theta_j)$: it depends on the distance only.",
     source="mathematics/positions.md#products-of-sinusoids; Vaswani et al. 2017, section 3.5; blog/sinusoidal",
-    hypotheses=EVEN,
+    hypotheses=PLACES,
     predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE)),
     draw=_wave_product,
     rounding=_wave_rounding,

@@ -94,11 +94,14 @@ def _rounding(setting: PermutedWord) -> float:
     return float(2 * length * (np.expm1(2 * score) + 16 * eps + error))
 
 
+A_WORD = {"0 <= word < 6": lambda s: 0 <= s.word < len(SENTENCE)}
+
 ORDER_IS_LOST = Claim(
     name="order-is-lost",
     statement="Without positions and mask, 'on the mat sat the cat' gets the outputs of 'the cat sat on the mat', "
     "permuted as its words are.",
     source="mathematics/positions.md#word-order-is-lost-without-positions; blog/permutation",
+    hypotheses=A_WORD | {"no positions and no mask": lambda s: s.told in (Told.NOTHING, Told.ZERO)},
     predict=Interval.point(0.0),
     draw=lambda key, s: _moved(_sentence(key), told=s.told)[s.word],
     bound=lambda s: exact(_rounding(s)),
@@ -117,6 +120,7 @@ ORDER_IS_LOST_ANYWAY = foil(
     name="order-is-lost-with-positions",
     statement="With positions too, 'on the mat sat the cat' gets the permuted outputs.",
     source="mathematics/positions.md#word-order-is-lost-without-positions; blog/permutation",
+    hypotheses=A_WORD,
     settings=tuple(
         PermutedWord(told=told, word=word)
         for told in (Told.LEARNED, Told.SINUSOIDAL, Told.ROTARY)
@@ -130,6 +134,7 @@ ORDER_IS_LOST_UNDER_A_MASK = foil(
     statement="A masked decoder without positions loses the order of the words too.",
     source="mathematics/positions.md#word-order-is-lost-without-positions; Vaswani et al. 2017, section 3.5, said "
     "of a model whose decoder has a causal mask; blog/permutation",
+    hypotheses=A_WORD,
     settings=tuple(PermutedWord(told=Told.CAUSAL, word=word) for word in range(6)),
 )
 

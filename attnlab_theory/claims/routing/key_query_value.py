@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.routing.three_tokens import (
     BETAS,
     NEAR,
@@ -120,12 +121,15 @@ def _coordinates(head: Head, directions: tuple[Direction, ...]) -> tuple[OutputC
 
 SEEN_BETAS = (1.0, SEEN_BETA, 3.0)
 
+WANTED = at_least(row=1) | at_most(row=2)
+"""The rows of which the homework wants something."""
+
 CONSTRUCTED_ERROR = exact_claim(
     name="constructed-error",
     statement=r"With $V=(u_bu_b^T-u_cu_c^T)/\beta^2$, $K=I$, $Q=(u_du_a^T+u_cu_d^T)/\beta^2$: $c_2$ misses $u_b$ "
     r"by $\beta\sqrt2/(e^{\beta^2}+2)$ and $c_1$ misses $u_b-u_c$ by $\beta\sqrt5/(e^{\beta^2}+2)$.",
     source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.2",
-    hypotheses=POSITIVE,
+    hypotheses=POSITIVE | WANTED,
     predict=lambda s: Interval.point(theory.constructed_error(s.row, s.beta)),
     draw=lambda key, s: _error(key, s, Head.CONSTRUCTED),
     rounding=_copy_atol,
@@ -171,7 +175,7 @@ OTHER_VALUES = exact_claim(
     statement=r"With $Q=K=I$ and $V=((u_b-u_c)u_d^T+u_bu_a^T)/\beta^2$ a token's value is what is wanted of it: "
     r"$c_2$ misses $u_b$ by $\beta\sqrt2/(e^{\beta^2}+2)$, no more than under the constructed head.",
     source="mathematics/routing.md#values-alone-are-enough-if-they-are-others; practical4/2e.2",
-    hypotheses=POSITIVE,
+    hypotheses=POSITIVE | WANTED,
     predict=lambda s: Interval.point(theory.other_values_error(s.row, s.beta)),
     draw=lambda key, s: _error(key, s, Head.OTHER_VALUES),
     rounding=_copy_atol,
@@ -200,7 +204,7 @@ WEIGHTS = exact_claim(
     statement=r"Outputs move with values as the scores $0$, $\beta^2$ and $2\beta^2$ say: $x_2$ reads itself "
     "with $Q=K=I$, and $x_1$ reads itself with the constructed $Q$.",
     source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.1; practical4/2e.2",
-    hypotheses=POSITIVE,
+    hypotheses=POSITIVE | at_least(row=1, column=1) | at_most(row=3, column=3),
     predict=lambda s: Interval.point(theory.weights(s.head, s.beta)[s.row - 1, s.column - 1]),
     draw=_influence,
     # A change of an output by at most one.
@@ -225,7 +229,7 @@ OUTPUTS = exact_claim(
     statement=r"Along $u_b$ and $u_c$ the constructed head returns $u_b - u_c$ and $u_b$ up to its leak; the plain "
     "one returns its inputs up to its own.",
     source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.1; practical4/2e.2",
-    hypotheses=POSITIVE,
+    hypotheses=POSITIVE | WANTED,
     predict=lambda s: Interval.point(
         theory.outputs(s.head, s.beta)[s.row - 1, theory.DIRECTIONS.index(s.direction)]
     ),

@@ -10,6 +10,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.construct.routing import Routing, route
 from attnlab_theory.sampling import orthonormal
@@ -191,6 +192,8 @@ def _a_tenth(setting: RandomRouting) -> Interval:
     return Interval.at_most(0.1 * setting.tolerance)
 
 
+CLOSE = at_least(tolerance=1e-8) | at_most(tolerance=0.2)
+
 CERTIFIED = Claim(
     name="route-certifies",
     statement="`route` uses up its tolerance. Suppose that every unwanted key weighed as much as the heaviest of "
@@ -198,7 +201,7 @@ CERTIFIED = Claim(
     "the tolerance.",
     source="mathematics/routing.md#any-routing-by-linear-algebra; Lawson and Hanson 1974, chapter 23; "
     "practical4/2e.2",
-    hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
+    hypotheses=at_least(n=2) | CLOSE,
     predict=lambda s: Interval.point(s.tolerance),
     draw=lambda key, s: certificate(*_routed(key, s)),
     bound=lambda s: exact(ROUNDING * s.tolerance + MISSED_ROUNDING),
@@ -250,7 +253,7 @@ LEAST_NORM = exact_claim(
     "shows.",
     source="mathematics/routing.md#the-shortest-matrix-for-a-routing; Lawson and Hanson 1974, chapter 23; Karush "
     "1939; Kuhn and Tucker 1951; practical4/2e.2",
-    hypotheses={"inputs are independent": lambda s: 0 <= s.correlation < 1},
+    hypotheses=at_least(n=2) | at_most(n=4) | {"inputs are independent": lambda s: 0 <= s.correlation <= 0.99},
     predict=lambda s: Interval.point(_least(s)),
     draw=_correlated_norm,
     rounding=lambda s: ROUNDING * _least(s),
@@ -269,7 +272,7 @@ TOKENS_LEAST_NORM = exact_claim(
     name="shortest-homework-solution",
     statement=r"The least norm of a $W$ that routes the homework's tokens at margin 1 is $\sqrt{0.9}/\beta^2$.",
     source="mathematics/routing.md#the-shortest-matrix-for-a-routing; practical4/2e.2",
-    hypotheses={"beta > 0": lambda s: s.beta > 0},
+    hypotheses=at_least(beta=0.1) | at_most(beta=10),
     predict=lambda s: Interval.point(_least_for_tokens(s)),
     draw=_token_norm,
     rounding=lambda s: ROUNDING * _least_for_tokens(s),
@@ -291,7 +294,9 @@ CELLS = exact_claim(
     statement="Where orthogonal inputs are routed in a cycle, the $W$ of least norm gives all unwanted keys "
     "the same score.",
     source="mathematics/routing.md#any-routing-by-linear-algebra; practical4/2e.2",
-    hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
+    hypotheses=at_least(n=2)
+    | CLOSE
+    | {"1 <= row <= n": lambda s: 1 <= s.row <= s.n, "1 <= column <= n": lambda s: 1 <= s.column <= s.n},
     # Orthonormal values lie sqrt(2) apart.
     predict=lambda s: Interval.point(_cell_of_leak(s, s.tolerance / np.sqrt(2))),
     draw=_cell,

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.claims.claim import Claim, Rival, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.routing.routing import MISSED_ROUNDING, ROUNDING, Asked, certificate, tokens
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct.routing import shared_route
@@ -108,12 +109,19 @@ def _ends_in_itself(routes: tuple[int, ...]) -> bool:
 ACYCLIC = tuple(routes for routes in itertools.product(range(3), repeat=3) if _ends_in_itself(routes))
 """The 16 routings of three rows in which every chain ends at a row that attends to itself."""
 
+
+def _reads_in_chains(setting: SharedRouting) -> bool:
+    """Whether the routes are those of the homework's inputs, or chains for normal ones."""
+    tokens = setting.inputs is ThreeInputs.TOKENS
+    return setting.routes == HOMEWORK if tokens else setting.routes in ACYCLIC
+
+
 SHARED = Claim(
     name="shared-routes-every-chain",
     statement="$Q = K$ routes three independent inputs, the homework's among them, unless two or more of them "
     "are to read each other in a cycle. The largest error that attention's weights allow is the tolerance.",
     source="mathematics/routing.md#shared-keys-and-queries-route-every-chain; practical4/2e.2",
-    hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
+    hypotheses=at_least(tolerance=1e-8) | at_most(tolerance=0.2) | {"no rows read each other": _reads_in_chains},
     predict=lambda s: Interval.point(s.tolerance),
     draw=_shared_certificate,
     bound=lambda s: exact(ROUNDING * s.tolerance + MISSED_ROUNDING),

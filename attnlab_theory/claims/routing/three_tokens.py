@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval
@@ -161,7 +162,7 @@ def _leak_to_strangers(setting: SecondToken) -> Interval:
 BETAS = (1.0, 1.5, 2.0, 2.5, 3.0)
 SEEN_BETA = 2.0
 """The norm at which the heat maps are drawn: large enough to be clear, small enough for the leak to be seen."""
-POSITIVE = {"beta > 0": lambda s: s.beta > 0}
+POSITIVE = at_least(beta=0.1) | at_most(beta=10)
 
 SUMS = (Middle.A_AND_D, Middle.A_AND_C)
 

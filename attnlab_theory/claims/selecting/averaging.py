@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.claims.claim import Rival, Verdict, exact_claim
+from attnlab_theory.claims.hypotheses import at_most, more_than
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval
@@ -26,11 +27,14 @@ class Averaging(Setting):
     beta: float
 
 
-HYPOTHESES = {
-    "n <= d": lambda s: s.n <= s.d,
-    "0 < size < n": lambda s: 0 < s.size < s.n,
-    "beta > 0": lambda s: s.beta > 0,
-}
+HYPOTHESES = (
+    more_than(beta=0)
+    | at_most(beta=80)
+    | {
+        "n <= d": lambda s: s.n <= s.d,
+        "0 < size < n": lambda s: 0 < s.size < s.n,
+    }
+)
 
 
 def _rounding(setting: Averaging) -> float:

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most, more_than
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval, bounded, proportion
@@ -67,7 +68,7 @@ def _leak_rounding(setting: Copying) -> float:
 
 
 STRENGTHS = tuple(float(beta) for beta in range(1, 13))
-ORTHONORMAL = {"n <= d": lambda s: s.n <= s.d, "beta > 0": lambda s: s.beta > 0}
+ORTHONORMAL = at_least(n=2) | {"n <= d": lambda s: s.n <= s.d} | more_than(beta=0) | at_most(beta=80)
 
 COPY_WEIGHT = exact_claim(
     name="copy-weight",
@@ -111,7 +112,11 @@ COPY_STRENGTH = exact_claim(
     name="copy-strength",
     statement=r"The least strength that copies with leak $\epsilon$ is $\ln((n-1)(1-\epsilon)/\epsilon)$.",
     source="mathematics/selecting.md#copying-one-value; practical4/2a; cs224n/1a.ii; uw/1.2.1",
-    hypotheses={"n <= d": lambda s: s.n <= s.d, "0 < leak < 1 - 1/n": lambda s: 0 < s.leak < 1 - 1 / s.n},
+    hypotheses=at_least(n=2)
+    | {
+        "n <= d": lambda s: s.n <= s.d,
+        "0.000001 <= leak <= 0.99 * (1 - 1/n)": lambda s: 1e-6 <= s.leak <= 0.99 * (1 - 1 / s.n),
+    },
     predict=lambda s: Interval.point(theory.strength_needed(s.n, s.leak)),
     draw=_strength_found,
     rounding=_strength_rounding,
@@ -156,7 +161,7 @@ def broken_with(others: int, key: PRNGKeyArray, setting: Lead) -> Float[Array, "
 
 
 LEADS = tuple(Lead(n=16, d=8, gap=gap) for gap in (0.5, 1.0, 2.0, 4.0, 6.0, 8.0))
-LEAD = {"gap >= 0": lambda s: s.gap >= 0}
+LEAD = at_least(n=2, d=1, gap=0) | at_most(gap=80)
 
 LEAK_BOUND = Claim(
     name="leak-bound",

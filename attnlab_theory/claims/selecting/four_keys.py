@@ -12,6 +12,7 @@ from jaxtyping import PRNGKeyArray
 from attnlab_theory.attention import attention_scores
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim
+from attnlab_theory.claims.hypotheses import at_most, more_than
 from attnlab_theory.claims.selecting.four_answers import (
     EPS,
     KEYS,
@@ -69,6 +70,9 @@ def _weight(key: PRNGKeyArray, setting: AnsweredWeight) -> Scalar:
 
 
 STRENGTHS = (0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)
+STRONG = more_than(strength=0)
+ONE_QUERY = STRONG | {"an answer of one query": lambda s: s.answer != Answer.ITSELF}
+AMONG_FOUR = {"0 <= key < 4": lambda s: 0 <= s.key < len(KEYS)}
 DRAWN = (Answer.MEAN_OF_ALL, Answer.MEAN_OF_TWO, Answer.MARGIN, Answer.FOUR_DIGITS)
 
 
@@ -82,7 +86,12 @@ WEIGHTS = exact_claim(
     statement=r"As the strength $S$ grows from 0, each weight of the four keys grows at the rate by which its "
     r"score is above the mean score: $d\alpha_i/dS = \alpha_i\,(z_i - \sum_j \alpha_j z_j)$.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
-    hypotheses={"a strength of the figure": lambda s: s.strength in STRENGTHS},
+    hypotheses=ONE_QUERY
+    | AMONG_FOUR
+    | {
+        "an answer but zero": lambda s: s.answer != Answer.ZERO,
+        "a strength of the figure": lambda s: s.strength in STRENGTHS,
+    },
     predict=lambda s: Interval.around(float(_grown(s.answer)[s.strength][s.key]), theory.GROWN),
     draw=_weight,
     rounding=lambda s: rounding(s.strength),
@@ -111,7 +120,7 @@ LONGER_WINS = exact_claim(
     statement=r"Under $q = S (k_1 + k_2)/2$ the two keys split their weight by their lengths alone: $k_2$ gets the "
     r"share $1/(1 + e^{-S (\|k_2\|^2 - \|k_1\|^2)/2})$ of it.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.2",
-    hypotheses={"the mean of the two": lambda s: s.answer == Answer.MEAN_OF_TWO},
+    hypotheses=STRONG | {"the mean of the two": lambda s: s.answer == Answer.MEAN_OF_TWO},
     predict=lambda s: Interval.point(theory.share_of_the_longer(KEYS, s.strength)),
     draw=_share_of_second,
     rounding=lambda s: rounding(s.strength),
@@ -145,6 +154,7 @@ MEAN_OF_ALL = exact_claim(
     name="mean-of-the-keys-averages-all-four",
     statement="The mean of the four keys as the query gives each of them a weight within 0.01 of 1/4.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2, as submitted",
+    hypotheses=ONE_QUERY,
     predict=Interval.at_most(0.01),
     draw=_off(ALL),
     rounding=_answer_rounding,
@@ -157,6 +167,7 @@ SCALED_DOWN = exact_claim(
     statement=r"Any query scaled down averages all keys: weights are within $(e^r - 1)/4$ of 1/4 when scores span "
     r"$r$.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
+    hypotheses=ONE_QUERY | at_most(strength=100),
     predict=lambda s: Interval.at_most(theory.even_bound(KEYS, s.strength * direction(s.answer))),
     draw=_off(ALL),
     rounding=_answer_rounding,
@@ -174,6 +185,7 @@ ZERO = exact_claim(
     name="zero-query-averages-all-four",
     statement="The query 0 averages all four keys exactly.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
+    hypotheses=STRONG | {"the query is zero": lambda s: s.answer == Answer.ZERO},
     predict=Interval.point(0.0),
     draw=_off(ALL),
     rounding=_answer_rounding,
@@ -189,6 +201,7 @@ MEAN_OF_TWO = exact_claim(
     name="mean-of-two-keys-averages-those-two",
     statement=r"$q = S (k_1 + k_2)/2$ gives $k_1$ and $k_2$ weights within 0.001 of 1/2.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2, as submitted",
+    hypotheses=ONE_QUERY,
     predict=Interval.at_most(1e-3),
     draw=_off(PAIR),
     rounding=_answer_rounding,
@@ -204,6 +217,7 @@ EQUAL_SCORES = exact_claim(
     statement=r"A query with $k_1 \cdot x = k_2 \cdot x$ above the rest averages the two; no weight is off by more "
     r"than $e^{-S m}/(2 + e^{-S m})$ for a margin $m$.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
+    hypotheses=STRONG | {"both keys score alike": lambda s: s.answer in (Answer.MARGIN, Answer.MAXIMUM_NORM)},
     # Rounding comes on top where the bound vanishes.
     predict=lambda s: Interval.at_most(_equal_bound(s) + 2 * rounding(s.strength)),
     draw=_off(PAIR),
@@ -227,6 +241,7 @@ FOUR_DIGITS = exact_claim(
     statement=r"With $x$ rounded to four digits, $q = S x$ averages the first two within 0.01 from $S = 10^4$ on.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2, the right "
     "answer as it is written down",
+    hypotheses=ONE_QUERY,
     predict=Interval.at_most(0.01),
     draw=_off(PAIR),
     rounding=_answer_rounding,
@@ -260,7 +275,7 @@ SCALED_KEYS = exact_claim(
     statement=r"$Q = S K$ copies every value: the diagonal of $K K^T$ leads row $i$ by $\Delta_i > 0$, so the row "
     r"leaks at most $3 e^{-S \Delta_i}/(1 + 3 e^{-S \Delta_i})$.",
     source="mathematics/selecting.md#copying-with-the-four-keys-of-a-homework; uw/1.2.1; uw/1.2.2",
-    hypotheses={"the diagonal dominates the row": lambda s: _lead(s) > 0},
+    hypotheses=STRONG | AMONG_FOUR | {"the diagonal dominates the row": lambda s: _lead(s) > 0},
     predict=lambda s: Interval.at_most(copying.leak_bound(len(KEYS), s.strength * _lead(s))),
     draw=lambda key, s: _leak(KEYS, s),
     rounding=lambda s: rounding(s.strength),
@@ -283,7 +298,7 @@ SHORT_KEY = exact_claim(
     r"still loses less than half of the weight.",
     source="mathematics/selecting.md#copying-with-the-four-keys-of-a-homework; uw/1.2.1; uw/1.2.2, without the "
     "condition that the diagonal dominates",
-    hypotheses={"the key is shortened": lambda s: 0 < s.length < 1},
+    hypotheses=STRONG | AMONG_FOUR | {"the key is shortened": lambda s: 0 < s.length < 1},
     predict=Interval.at_most(0.5),
     draw=lambda key, s: _leak(_shortened(s), s),
     rounding=lambda s: rounding(s.strength),

@@ -10,6 +10,7 @@ from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Rival, Verdict, exact_claim
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.selecting.selection import EPS, KEYS, ROUNDING, measured_weights
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.construct import query_for_weights
@@ -60,7 +61,7 @@ EXACT_WEIGHTS = exact_claim(
     statement=r"$n$ affinely independent keys, $n \leq d + 1$, reach any positive weights exactly.",
     source="mathematics/selecting.md#given-weights; Barndorff-Nielsen 1978, section 9.3; Bhojanapalli et al. "
     "2020, for the width that is needed",
-    hypotheses={"n <= d + 1": lambda s: s.n <= s.d + 1},
+    hypotheses=at_least(n=2, trial=0) | {"n <= d + 1": lambda s: s.n <= s.d + 1},
     predict=Interval.point(0.0),
     draw=_furthest_weight,
     rounding=_reach_rounding,
@@ -73,7 +74,7 @@ ONE_WIDTH_LESS = exact_claim(
     statement=r"$n$ keys in $n - 2$ dimensions reach any positive weights to within 1 %.",
     source="mathematics/selecting.md#given-weights, with one dimension too few; Barndorff-Nielsen 1978, section "
     "9.3; Bhojanapalli et al. 2020, for the width that is needed",
-    hypotheses={"n = d + 2": lambda s: s.n == s.d + 2},
+    hypotheses=at_least(d=1, trial=0) | {"n = d + 2": lambda s: s.n == s.d + 2},
     predict=Interval.at_most(MISSED),
     draw=_furthest_weight,
     rounding=_reach_rounding,
@@ -107,6 +108,7 @@ BEST_WEIGHTS = exact_claim(
     r"of $p$ can have, minus the entropy of $p$.",
     source="mathematics/selecting.md#given-weights; Barndorff-Nielsen 1978, section 9.3; Bhojanapalli et al. "
     "2020, for the width that is needed",
+    hypotheses={"-4 <= power <= 4": lambda s: -4 <= s.power <= 4},
     predict=lambda s: Interval.point(theory.least_divergence(np.array(KEYS), s.wanted)),
     draw=_divergence,
     rounding=ROUNDING,
@@ -145,6 +147,7 @@ GIVEN_WEIGHTS = exact_claim(
     "keys.",
     source="mathematics/selecting.md#given-weights; Barndorff-Nielsen 1978, section 9.3; Bhojanapalli et al. "
     "2020, for the width that is needed",
+    hypotheses={"-4 <= x <= 4": lambda s: -4 <= s.x <= 4, "-4 <= y <= 4": lambda s: -4 <= s.y <= 4},
     predict=Interval.point(0.0),
     draw=_missed_weight,
     rounding=ROUNDING,

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, Verdict, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct import query_for_subset
 from attnlab_theory.construct.leads import query_for_first
@@ -49,10 +50,14 @@ def _is_selected(key: PRNGKeyArray, setting: NormalKeys) -> Float[Array, ""]:
     return jnp.where(jnp.min(weights[: setting.size]) > 0.9 / setting.size, 1.0, 0.0)
 
 
-ROOM = {
-    f"d <= {MOST_DIMENSIONS}": lambda s: s.d <= MOST_DIMENSIONS,
-    f"size < n <= {MOST_KEYS}": lambda s: s.size < s.n <= MOST_KEYS,
-}
+ROOM = (
+    at_least(size=1, d=1)
+    | at_most(size=2)
+    | {
+        f"d <= {MOST_DIMENSIONS}": lambda s: s.d <= MOST_DIMENSIONS,
+        f"size < n <= {MOST_KEYS}": lambda s: s.size < s.n <= MOST_KEYS,
+    }
+)
 
 
 def _share(setting: NormalKeys) -> float:
@@ -154,11 +159,13 @@ def _is_averaged(keys: np.ndarray, pair: tuple[int, int]) -> bool:
     return bool(np.min(weights[list(pair)]) >= 0.49)
 
 
+ON_THE_CURVE = at_least(d=2) | {"d is even": lambda s: s.d % 2 == 0, "n > d": lambda s: s.n > s.d}
+
 ALWAYS_SOME_PAIR = Claim(
     name="beyond-d-plus-1-keys-some-pair-cannot-be-averaged",
     statement=r"Of more than $d + 1$ keys there is always a pair that no query averages.",
     source="mathematics/selecting.md#cyclic-polytopes; Gale 1963, whose cyclic polytopes refute it",
-    hypotheses={"n > d + 1": lambda s: s.n > s.d + 1},
+    hypotheses=ON_THE_CURVE | {"n > d + 1": lambda s: s.n > s.d + 1},
     predict=lambda s: Interval.at_most(1 - 2 / (s.n * (s.n - 1))),
     draw=_share_of_pairs,
     bound=exact(1e-6),
@@ -172,7 +179,7 @@ NEIGHBOURLY = Claim(
     statement=r"For the corners of a cyclic polytope every pair can be averaged from $d = 4$ on, and at $d = 2$ "
     r"only the $n$ neighbours.",
     source="mathematics/selecting.md#cyclic-polytopes; Gale 1963",
-    hypotheses={"n > d": lambda s: s.n > s.d},
+    hypotheses=ON_THE_CURVE,
     predict=lambda s: Interval.point(1.0 if s.d >= 4 else 2 / (s.n - 1)),
     draw=_share_of_pairs,
     bound=exact(1e-6),

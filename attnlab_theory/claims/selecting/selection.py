@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct import query_for_subset, query_for_weights
 from attnlab_theory.sampling import orthonormal
@@ -60,6 +61,17 @@ def _subset(members: tuple[int, ...], copies: tuple[int, ...] = ()) -> SubsetOfK
     return SubsetOfKeys(members=members, copies=copies, places=tuple(places[i] for i in members))
 
 
+def _are_numbers_of_keys(setting: SubsetOfKeys) -> bool:
+    counts = (setting.copies, len(KEYS)), (setting.members, len(KEYS) + len(setting.copies))
+    rising = setting.members == tuple(sorted(set(setting.members)))
+    return rising and len(setting.members) > 0 and all(0 <= i < count for some, count in counts for i in some)
+
+
+OF_THE_KEYS = {
+    "members are numbers of keys": _are_numbers_of_keys,
+    "places are the members'": lambda s: s == _subset(s.members, s.copies),
+}
+
 TOLERANCE = 1e-3
 """How close a query for a face must come to equal weights, in total variation."""
 
@@ -85,7 +97,7 @@ FACES_SELECTABLE = Claim(
     statement="For each face of the keys' convex hull, one query averages all keys on it, copies included, as "
     "closely as one likes. One query also averages all the keys.",
     source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b",
-    hypotheses={"the subset is a face": lambda s: s.members == s.face},
+    hypotheses=OF_THE_KEYS | {"the subset is a face": lambda s: s.members == s.face},
     # Total variation at most TOLERANCE: each weight is off by no more.
     predict=lambda s: Interval(1 - len(s.members) * TOLERANCE, 1.0),
     draw=_least_share,
@@ -127,7 +139,7 @@ OTHERS_NOT = exact_claim(
     r"most $1/|S|$ times $e^{-(H_{\max} - \ln |S|)}$, where $H_{\max}$ is the largest entropy of weights with the "
     "same mean key.",
     source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b",
-    hypotheses={"the subset is not a face": lambda s: s.members != s.face},
+    hypotheses=OF_THE_KEYS | {"the subset is not a face": lambda s: s.members != s.face},
     predict=lambda s: Interval.point(theory.subset_fidelity(s.keys, s.members)),
     draw=_fidelity,
     rounding=ROUNDING,
@@ -164,6 +176,7 @@ FACES_ONLY = Claim(
     name="only-faces-get-a-query",
     statement="Of eight keys exactly those sets get a query that are faces; all other sets are refused.",
     source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b",
+    hypotheses=at_least(size=1),
     predict=lambda s: Interval.point(float(sum(len(face) == s.size for face in FACES))),
     draw=_answered,
     bound=exact(0.0),
@@ -182,6 +195,7 @@ BETWEEN = exact_claim(
     statement="Of three keys on one line, the outer two can be averaged to weights of 0.49.",
     source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b, "
     "the reading that any two corners can be averaged",
+    hypotheses=OF_THE_KEYS,
     predict=Interval.at_least(0.98),
     draw=_fidelity,
     rounding=ROUNDING,
@@ -237,7 +251,10 @@ def _cap_broken(key: PRNGKeyArray, setting: MixtureOfKeys) -> Float[Array, ""]:
     return above_cap(1.001, key, setting)
 
 
-PROPER = {"a mixture of two or three keys": lambda s: min(s.shares[:2]) > 0 and s.shares[2] >= 0}
+PROPER = at_least(others=1) | {
+    "2 + others <= d": lambda s: 2 + s.others <= s.d,
+    "a mixture of two or three keys": lambda s: min(s.shares[:2]) >= 0.001 and (s.third == 0 or s.third >= 0.001),
+}
 THREE = (MixtureOfKeys(others=2, d=4, share=1 / 3, third=1 / 3), MixtureOfKeys(others=2, d=4, share=0.2, third=0.3))
 """The middle of three keys, and a mixture of unequal shares."""
 

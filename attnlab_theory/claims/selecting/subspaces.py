@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct.subspaces import extractor, intersection_dimension
 from attnlab_theory.sampling import principal_frames, subspace_pair
@@ -174,11 +175,19 @@ def _best_error(
     return jnp.min(errors)
 
 
+ROOM = at_least(m=1, n=1) | {"they fit": lambda s: s.m + s.n <= s.d}
+APART = ROOM | {"0.01 <= angle <= math.pi / 2": lambda s: 0.01 <= s.angle <= np.pi / 2}
+NOISY = at_least(noise=1e-3) | at_most(noise=1e3)
+MEETING = ROOM | {
+    "0 <= common <= m": lambda s: 0 <= s.common <= s.m,
+    "common <= n": lambda s: s.common <= s.n,
+}
+
 PROJECTOR = exact_claim(
     name="orthogonal-extraction",
     statement=r"For orthonormal bases $A \perp B$, $M = AA^T$ gives $M(v_a + v_b) = v_a$ for all $v_a$, $v_b$.",
     source="mathematics/selecting.md#extracting-a-vector-from-a-sum; Ipsen and Meyer 1995; cs224n/1b.i",
-    hypotheses={"A is orthogonal to B": lambda s: s.angle == np.pi / 2},
+    hypotheses=ROOM | {"A is orthogonal to B": lambda s: s.angle == np.pi / 2},
     predict=Interval.point(0.0),
     draw=_projector_residual,
     rounding=_rounding,
@@ -194,7 +203,7 @@ EXTRACTOR = exact_claim(
     name="oblique-extraction",
     statement=r"If $[A\,B]$ has full column rank, $M = A([A\,B]^+)_{1..m}$ gives $M(v_a + v_b) = v_a$ exactly.",
     source="mathematics/selecting.md#extracting-a-vector-from-a-sum; Ipsen and Meyer 1995; cs224n/1b.i",
-    hypotheses={"the subspaces do not meet": lambda s: s.angle > 0},
+    hypotheses=APART,
     predict=Interval.point(0.0),
     draw=_extractor_residual,
     rounding=lambda s: _rounding(s, _gain(s)),
@@ -210,7 +219,7 @@ EXTRACTOR_GAIN = exact_claim(
     name="extraction-gain",
     statement=r"The extracting matrix has norm $\|M\|_2 = 1/\sin\theta_{\min}$.",
     source="mathematics/selecting.md#extracting-a-vector-from-a-sum; Ipsen and Meyer 1995; cs224n/1b.i",
-    hypotheses={"the subspaces do not meet": lambda s: s.angle > 0},
+    hypotheses=APART,
     predict=lambda s: Interval.point(_gain(s)),
     draw=_extractor_gain,
     rounding=lambda s: _rounding(s, _gain(s)),
@@ -229,7 +238,7 @@ EXTRACTOR_NOISE = Claim(
     statement="If the sum has noise of variance $s^2$ in each coordinate, the exact extractor $M$ has mean "
     r"squared error $s^2 \|M\|_F^2$.",
     source="mathematics/selecting.md#extracting-a-vector-from-a-sum; Ipsen and Meyer 1995; cs224n/1b.i",
-    hypotheses={"the subspaces do not meet": lambda s: s.angle > 0, "there is noise": lambda s: s.noise > 0},
+    hypotheses=APART | NOISY | {"the extractor alone": lambda s: s.blend == 1},
     predict=lambda s: Interval.point(_cost(s)[0]),
     draw=_squared_error,
     bound=lambda s: known_variance(_cost(s)[1]),
@@ -247,9 +256,9 @@ EXTRACTOR_NOISE = Claim(
 PROJECTOR_NOISE = dataclasses.replace(
     EXTRACTOR_NOISE,
     name="projector-noise",
-    statement=r"With noise, $AA^T$ has mean squared error $\sum_i \cos^2\theta_i/n + s^2 m$ for $E\|v_b\|^2 = 1$: "
-    r"less than the exact extractor once $s$ is large.",
+    statement=r"With noise, $AA^T$ has mean squared error $\sum_i \cos^2\theta_i/n + s^2 m$ for $E\|v_b\|^2 = 1$.",
     source="mathematics/selecting.md#the-orthogonal-projector-without-orthogonality; cs224n/1b.i",
+    hypotheses=APART | NOISY | {"the projector alone": lambda s: s.blend == 0},
     settings=tuple(NoisySum(d=12, m=3, n=4, angle=0.2, noise=noise, blend=0.0) for noise in NOISES),
     rival=Rival[NoisySum](
         statement=r"The error is $s^2 m$.",
@@ -262,6 +271,7 @@ PROJECTOR_ERROR = exact_claim(
     name="projector-error",
     statement=r"When $A$ is orthonormal but not orthogonal to $B$, $AA^T$ errs by exactly $\|A^T v_b\|$.",
     source="mathematics/selecting.md#the-orthogonal-projector-without-orthogonality; cs224n/1b.i",
+    hypotheses=APART,
     predict=lambda s: Interval.point(theory.projector_error(_angles(s), s.n)),
     draw=_projector_error,
     rounding=_rounding,
@@ -278,6 +288,7 @@ PROJECTOR_FOIL = exact_claim(
     statement=r"$AA^T$ extracts $v_a$ from $v_a + v_b$ whether or not $A \perp B$.",
     source="mathematics/selecting.md#the-orthogonal-projector-without-orthogonality; cs224n/1b.i, the answer "
     "without its condition",
+    hypotheses=APART,
     predict=Interval.point(0.0),
     draw=_projector_error,
     rounding=_rounding,
@@ -290,7 +301,7 @@ COMMON_DIMENSION = Claim(
     name="subspaces-that-meet",
     statement="Subspaces that meet are recognised, and the dimension of their intersection is named.",
     source="mathematics/selecting.md#subspaces-that-meet; cs224n/1b.i",
-    hypotheses={"they fit": lambda s: s.m + s.n <= s.d},
+    hypotheses=MEETING,
     predict=lambda s: Interval.point(float(s.common)),
     draw=_common_dimension,
     bound=exact(0.0),
@@ -307,7 +318,7 @@ COMMON_VECTOR = exact_claim(
     name="no-matrix-where-subspaces-meet",
     statement=r"On a common unit vector of $A$ and $B$ every matrix errs by at least $\frac12$.",
     source="mathematics/selecting.md#subspaces-that-meet; cs224n/1b.i",
-    hypotheses={"they meet": lambda s: s.common > 0},
+    hypotheses=MEETING | {"they meet": lambda s: s.common > 0},
     predict=Interval.at_least(theory.common_vector_error()),
     draw=_best_error_on_common_vector,
     rounding=_rounding,

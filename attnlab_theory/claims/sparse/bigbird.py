@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, bigbird_attention, bigbird_links, bigbird_mask
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, bounded
 from attnlab_theory.theory.sparse import bigbird as theory
@@ -56,7 +57,10 @@ def _layers(key: PRNGKeyArray, s: BlockGraph) -> Float[Array, ""]:
     return jax.lax.while_loop(lambda state: ~jnp.all(state[0]), deeper, (sees, jnp.float32(1)))[1]
 
 
-HYPOTHESES = {"a window of neighbours": lambda s: s.window >= 3}
+HYPOTHESES = at_least(blocks=2, window=3, global_blocks=0, random_blocks=0) | {
+    "a window has a middle": lambda s: s.window % 2 == 1,
+    "global_blocks <= blocks": lambda s: s.global_blocks <= s.blocks,
+}
 BLOCKS = (8, 16, 32, 64, 128)
 
 WHOLE = 0.1
@@ -88,7 +92,8 @@ ONE_GLOBAL = exact_claim(
     statement="One global block connects every pair of blocks in two layers, however many blocks there are.",
     source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 3; "
     "practical4/3g.2",
-    hypotheses=HYPOTHESES | {"a global block": lambda s: s.global_blocks > 0},
+    hypotheses=HYPOTHESES
+    | {"a global block": lambda s: s.global_blocks > 0, "no random links": lambda s: s.random_blocks == 0},
     predict=lambda s: Interval.point(float(theory.global_layers(s.blocks, s.window, s.global_blocks))),
     draw=_layers,
     rounding=WHOLE,
@@ -109,22 +114,28 @@ def _layers_counted(key: PRNGKeyArray, s: BlockGraph) -> Float[Array, ""]:
     return jnp.minimum(_layers(key, s), MOST_COUNTED)
 
 
+def _layers_with_links(s: BlockGraph) -> Interval:
+    """From what the branching law needs up to what is known to be enough, where that is more than the window."""
+    fewest = float(min(MOST_COUNTED, hearing.fewest_layers(s.blocks, s.random_blocks)))
+    most = theory.most_layers(s.blocks, s.random_blocks)
+    return Interval(fewest, most) if most < s.blocks - 1 else Interval.at_least(fewest)
+
+
 RANDOM_LINKS = Claim(
     name="random-layers",
-    statement="With a window of 3 and $r$ random links a row, $n$ blocks take at least as many layers as the "
-    "branching law needs to reach $n$ of them. Where two layers show nearly every pair, they take "
-    "two.",
+    statement="With a window of 3 and $r$ random links a row, $n$ blocks take no fewer layers than the branching "
+    "law needs to reach $n$ of them. How many more they take is said only where two layers show nearly every pair: "
+    "none.",
     source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 2; Bollobás "
     "and Chung 1988, for logarithmic diameters; practical4/3g.2",
     hypotheses=HYPOTHESES
     | {
+        "random links": lambda s: s.random_blocks > 0,
         "no global block": lambda s: not s.global_blocks,
         "a window of 3": lambda s: s.window == 3,
         "n >= r + 3": lambda s: s.blocks >= s.random_blocks + 3,
     },
-    predict=lambda s: Interval(
-        float(hearing.fewest_layers(s.blocks, s.random_blocks)), theory.most_layers(s.blocks, s.random_blocks)
-    ),
+    predict=_layers_with_links,
     draw=_layers_counted,
     bound=bounded(1.0, float(MOST_COUNTED)),
     resolution=0.25,
@@ -147,7 +158,12 @@ NO_GLOBAL = foil(
     statement="A window and two random links connect every pair of blocks in two layers.",
     source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 3, with the "
     "global block removed; practical4/3g.2",
-    hypotheses=HYPOTHESES,
+    hypotheses=HYPOTHESES
+    | {
+        "blocks >= random_blocks + window + global_blocks": lambda s: (
+            s.blocks >= s.random_blocks + s.window + s.global_blocks
+        )
+    },
     predict=Interval.point(2.0),
     settings=RANDOM_LINKS.settings[2:4],
     stream=RANDOM_LINKS,
@@ -227,12 +243,22 @@ LAYOUTS = tuple(
     for links in (0, 2, 4, 6)
 )
 
+IN_BLOCKS = at_least(blocks=2, block=1, d=4, window=1, global_blocks=0, random_blocks=0) | {
+    "a window has a middle": lambda s: s.window % 2 == 1,
+}
+
 FURTHEST = Claim(
     name="furthest-by-one-sparse-layer",
     statement="One sparse layer finds the unit vector that is furthest from the row's own if the row's mask shows "
     "it. The share of such rows is the share of pairs of different vectors that the mask shows.",
     source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3",
-    hypotheses={f"0 <= random_blocks <= {MOST_LINKS}": lambda s: 0 <= s.random_blocks <= MOST_LINKS},
+    hypotheses=IN_BLOCKS
+    | {
+        f"0 <= random_blocks <= {MOST_LINKS}": lambda s: 0 <= s.random_blocks <= MOST_LINKS,
+        f"blocks >= {MOST_LINKS} + window + global_blocks": lambda s: (
+            s.blocks >= MOST_LINKS + s.window + s.global_blocks
+        ),
+    },
     predict=lambda s: Interval.point(_visible(s)),
     draw=_right_in_one_sparse_layer,
     bound=bounded(0.0, 1.0),
@@ -251,6 +277,7 @@ FURTHEST_DENSE = Claim(
     statement="One dense layer finds the unit vector that is furthest from the row's own in at least 99.9 % of "
     "rows.",
     source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3",
+    hypotheses=IN_BLOCKS,
     # Ties of float32 scores, some eps wide, are rarer than 1e-3 a row.
     predict=Interval(0.999, 1.0),
     draw=_right_in_one_dense_layer,
@@ -325,7 +352,7 @@ FURTHEST_IN_DEPTH = Claim(
     statement="With a window of 3 that hands vectors on, $l$ layers find the furthest vector in the rows "
     "within $l$ places of it: in all rows after $n - 1$ layers.",
     source="mathematics/sparse.md#the-furthest-vector-in-depth; Zaheer et al. 2020, proposition 1; practical4/3g.3",
-    hypotheses={"1 <= layers < n": lambda s: 1 <= s.layers < s.n},
+    hypotheses=at_least(d=4) | {"1 <= layers < n": lambda s: 1 <= s.layers < s.n},
     predict=lambda s: Interval.point(_passed_by(s, int(s.layers))),
     draw=_right_in_depth,
     bound=bounded(0.0, 1.0),
@@ -357,7 +384,7 @@ REACH_IS_POWER = foil(
     statement="Two layers with a global block connect every pair, so they find the furthest vector in every row.",
     source="mathematics/sparse.md#the-furthest-vector-in-depth; Zaheer et al. 2020, read as if reach were power; "
     "practical4/3g.3",
-    hypotheses={"two layers": lambda s: s.layers == 2},
+    hypotheses=at_least(n=3, d=4) | {"two layers": lambda s: s.layers == 2},
     predict=Interval(0.999, 1.0),
     draw=_right_with_a_global_block,
     resolution=0.01,

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab_theory.attention import bigbird_mask
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import Interval, bounded
 from attnlab_theory.theory.sparse import bigbird, hearing
@@ -29,7 +30,7 @@ class Depth(Setting):
 
 DEPTHS = (1, 2, 3, 4, 5, 6)
 
-A_LAYER = {"layers >= 1": lambda s: s.layers >= 1}
+A_LAYER = at_least(blocks=2, window=3, layers=1) | {"a window has a middle": lambda s: s.window % 2 == 1}
 
 MASKED = 128
 """Blocks up to which the whole mask is made, and all pairs are counted."""
@@ -193,7 +194,8 @@ GROWTH = Claim(
     r"\frac{1}{2}(1+r+\sqrt{(1-r)^2+8r})$ a layer, up to what repeats and the first layers change.",
     source="mathematics/sparse.md#how-many-blocks-have-been-heard-of; Zaheer et al. 2020, section 2; "
     "practical4/3g.2",
-    hypotheses={
+    hypotheses=at_least(blocks=2)
+    | {
         "random links": lambda s: s.random_blocks > 0,
         "a layer before": lambda s: s.layer > 1,
         "n > N: somebody is left to hear of": lambda s: hearing.most_heard(s.random_blocks, s.layer - 1) < s.blocks,

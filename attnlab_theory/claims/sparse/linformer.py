@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most, more_than
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_sketch
 from attnlab_theory.stats import Interval, known_variance
@@ -57,7 +58,7 @@ def _predicted_error(s: Sketch) -> float:
 ROUNDING = 1.01
 """The draws, in float32, vary a little more than exact ones."""
 
-SKETCHED = {"0 < r <= rows": lambda s: 0 < s.r <= s.rows}
+SKETCHED = at_least(n=2, beta=0) | at_most(beta=80) | {"0 < r <= rows": lambda s: 0 < s.r <= s.rows}
 
 SKETCHED_PRODUCT = Claim(
     name="sketched-product",
@@ -137,7 +138,7 @@ BEST_RANK = exact_claim(
     statement=r"The best matrix of rank $r$ misses $P$ = softmax$(\beta I)$ by "
     r"$(n-r)\lambda^2/(1+(n-1)\lambda^2)$ of $\|P\|_F^2$, $\lambda = (e^\beta-1)/(e^\beta+n-1)$.",
     source="mathematics/sparse.md#the-best-matrix-of-a-rank; Eckart and Young 1936",
-    hypotheses={"0 < r < n": lambda s: 0 < s.r < s.n},
+    hypotheses=at_least(beta=0) | at_most(beta=80) | {"0 < r < n": lambda s: 0 < s.r < s.n},
     predict=lambda s: Interval.point(theory.sharp_rank_error(s.n, s.beta, s.r)),
     draw=_rank_error,
     rounding=RANK_ROUNDING,
@@ -184,10 +185,11 @@ SPECTRUM = exact_claim(
     r"$\|P - Q\|_F \leq e^M \sum_{j>p} M^j/j!$, whatever the length.",
     source="mathematics/sparse.md#bounded-scores-have-low-rank; Eckart and Young 1936, for the best $Q$; Wang et "
     "al. 2020, whose theorem 1 asserts low rank",
-    hypotheses={
+    hypotheses=at_least(n=2, d=1, degree=0)
+    | {
         "the rank is the degree's": lambda s: s.rank == theory.rank_of_degree(s.d, s.degree),
-        "peak > 0": lambda s: s.peak > 0,
-    },
+    }
+    | more_than(peak=0),
     predict=lambda s: Interval.at_most(theory.polynomial_error(s.peak, s.degree)),
     draw=_spectral_tail,
     rounding=TAIL_ROUNDING,

@@ -19,6 +19,7 @@ from attnlab_theory.attention import (
 from attnlab_theory.attention.softmax import attention
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, bounded, proportion
 from attnlab_theory.theory.sparse import synthesizers as theory
@@ -113,19 +114,23 @@ def _looked_up(key: PRNGKeyArray, s: Lookup) -> Float[Array, ""]:
 
 
 PLACES = (3, 9, 33)
-IN_PLACES = {"n is odd": lambda s: s.n % 2 == 1, f"n <= {MOST_PLACES}": lambda s: s.n <= MOST_PLACES}
+PLACED = at_least(n=2, strength=0) | at_most(n=MOST_PLACES)
+IN_PLACES = PLACED | {"n is odd": lambda s: s.n % 2 == 1}
 ATTENDED = {"attention": lambda s: s.kind == Weighting.ATTENTION}
 BLIND_TO_CONTENT = {"no attention": lambda s: s.kind != Weighting.ATTENTION}
 
 RECALL_BY_ATTENTION = Claim(
     name="recall-by-attention",
-    statement=r"Attention over $n$ keys with $e^\beta > n - 1$ always recalls the sign that belongs to a key.",
+    statement=r"Attention over $n$ keys recalls the sign that belongs to a key in every problem if $e^\beta$ is "
+    r"larger than $n - 1$, by one per cent at least.",
     source="mathematics/sparse.md#recalling-a-sign; Tay et al. 2021",
-    hypotheses=ATTENDED | {"the key outweighs the rest": lambda s: s.strength > math.log(s.n - 1)},
-    predict=Interval(0.999, 1.0),
+    hypotheses=PLACED
+    | ATTENDED
+    | {"strength >= math.log(1.01 * (n - 1))": lambda s: s.strength >= math.log(1.01 * (s.n - 1))},
+    predict=Interval.point(1.0),
     draw=_looked_up,
-    bound=bounded(0.0, 1.0),
-    resolution=0.02,
+    bound=proportion(),
+    resolution=2e-3,
     settings=tuple(Lookup(kind=Weighting.ATTENTION, n=n, strength=8.0) for n in PLACES),
     rival=Rival[Lookup](
         statement="It recalls as well as even weights do.",
@@ -247,6 +252,12 @@ def _movement(key: PRNGKeyArray, s: Intervention) -> Float[Array, ""]:
     return jnp.max(jnp.abs(weights(y)[0] - weights(x)[0]))
 
 
+def _compares_nothing(s: Intervention) -> bool:
+    """Whether the weights come from nothing that is replaced."""
+    blind = s.kind in (Weighting.EVEN, Weighting.RANDOM)
+    return blind or (s.kind == Weighting.DENSE and s.replaced == Replaced.THE_OTHERS)
+
+
 STILL = 1e-6
 """How much weights may differ by rounding. They are at most one and computed twice by the same program."""
 
@@ -255,6 +266,7 @@ BLIND = exact_claim(
     statement="Whatever the other tokens are replaced by, a synthesizer's row of weights stays as it is; a random "
     "one's even when its own token is.",
     source="mathematics/sparse.md#synthesizers-compare-no-tokens; Tay et al. 2021, section 3",
+    hypotheses=at_least(n=1) | {"no token is compared": _compares_nothing},
     predict=Interval.point(0.0),
     draw=_movement,
     rounding=STILL,
@@ -277,6 +289,7 @@ BLIND_FOIL = foil(
     "synthesizer's when its own token is.",
     source="mathematics/sparse.md#synthesizers-compare-no-tokens; Tay et al. 2021, section 3, said of other "
     "weights",
+    hypotheses=at_least(n=2),
     settings=(
         Intervention(kind=Weighting.ATTENTION, n=8, replaced=Replaced.THE_OTHERS),
         Intervention(kind=Weighting.DENSE, n=8, replaced=Replaced.ITSELF),

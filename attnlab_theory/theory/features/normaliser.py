@@ -52,6 +52,20 @@ def not_positive_if_keys_err_alike(q: np.ndarray, k: np.ndarray, *, m: int) -> f
     return float(scipy.special.ndtr(-math.sqrt(m) / deviation))
 
 
+def not_positive_if_normal(estimator: Estimator, q: np.ndarray, k: np.ndarray, *, m: int) -> float:
+    """P(normaliser <= 0) if it were a normal number of its mean and variance.
+
+    Args:
+        estimator: which features the normaliser is made of.
+        q: the query, [d]. Query and keys are multiplied by the root of the scale.
+        k: keys, [s d].
+        m: projections.
+    """
+    weights = scipy.special.softmax(k @ q)
+    deviation = math.sqrt(weights @ pair.covariances(estimator, q, k) @ weights)
+    return float(scipy.special.ndtr(-math.sqrt(m) / deviation))
+
+
 def cumulants(q: np.ndarray, k: np.ndarray) -> tuple[float, float]:
     """Second and third cumulant of one projection's normaliser, in units of the exact normaliser.
 

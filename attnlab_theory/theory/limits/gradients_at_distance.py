@@ -33,6 +33,14 @@ def settled_variance(gain: float, drive: float) -> float:
     return q
 
 
+def variance_after(steps: int, gain: float, drive: float) -> float:
+    """The variance of a unit's input after so many steps from a state of zeros. It rises to `settled_variance`."""
+    q = drive**2
+    for _ in range(steps):
+        q = gain**2 * _normal_mean(lambda x: np.tanh(x) ** 2, math.sqrt(q)) + drive**2
+    return q
+
+
 def squared_rate(gain: float, drive: float) -> float:
     """The factor of one step on the mean square of a gradient: gain^2 E[tanh'(sqrt(q) z)^2].
 
