@@ -21,6 +21,7 @@ ALSO_CALLED = {
 """Letters of hypotheses and the fields that they stand for where no field has that name."""
 
 WORDS = {
+    "64 divides t": "t % 64 == 0",
     "1/8 <= a < 1/4: a mean and no variance": "1/8 <= a < 1/4",
     "A = I or -I, V = I": "scores != 'general'",
     "A is orthogonal to B": "angle == math.pi / 2",
@@ -90,6 +91,7 @@ WORDS = {
     "the width is even": "d % 2 == 0",
     "they fit": "m <= d - n",
     "they meet": "common > 0",
+    "trigonometric features: D <= 30": "estimator != 'trigonometric' or difference_square <= 30",
     "trigonometric features": "estimator == 'trigonometric'",
     "two heads": "heads == 2",
     "two layers": "layers == 2",
@@ -98,6 +100,9 @@ WORDS = {
 """Hypotheses in words, as formulas in the fields of their settings."""
 
 COMPUTED: dict[str, list[tuple[dict[str, Any], bool]]] = {
+    "blocks fit": [({"kind": "blocked", "t": 65}, False), ({"kind": "blocked", "t": 64}, True)],
+    "below eight times the size": [({"field": "bytes", "size": 1}, False), ({"field": "bytes", "size": 64}, True)],
+    "blocks and chunks fit": [({"kind": "linformer", "size": 0}, False), ({"kind": "linformer", "size": 1}, True)],
     "12 steps are enough to settle": [
         ({"gain": 2.0, "drive": 0.2}, True),
         ({"gain": 2.0, "drive": 0.001}, False),

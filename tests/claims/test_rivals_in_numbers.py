@@ -56,6 +56,7 @@ SAID = {
     "readout-costs-the-same-for-any-batch": "batch * (2 * t * (t + 1) * d + 24 * t * d**2) "
     "+ 2 * t * d * vocabulary",
     "random-heard-grows-by-the-branching-rate": "random_blocks + 1",
+    "recall-by-attention": "1 / 2 + exp(strength) / (exp(strength) + n - 1) / 2",
     "recall-by-even-weights": "1 / 2 + 1 / (2 * n)",
     "retrieval-error-below-the-copy-bound": "1 / (n - 1)",
     "route-certifies": "tolerance * n / (n - 1)",

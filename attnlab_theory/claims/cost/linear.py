@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from attnlab_theory.attention import attention, bigbird_attention, feature_attention, linformer_attention
 from attnlab_theory.attention.linear import CHUNK
 from attnlab_theory.claims.cost.counts import counted_claim, counted_foil, counted_rival, shape
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
 from attnlab_theory.theory.cost import layers
@@ -119,6 +120,25 @@ def _size(kind: MixingKind) -> int:
 
 LENGTHS = tuple(2**i for i in range(8, 15))
 
+
+def _fits(mixer: Mixing) -> bool:
+    """Whether blocks and chunks divide the tokens, and there is something to look at."""
+    match mixer.kind:
+        case MixingKind.EXACT:
+            return True
+        case MixingKind.FEATURES | MixingKind.LINFORMER:
+            return mixer.size > 0
+        case MixingKind.CAUSAL_FEATURES:
+            return mixer.size > 0 and mixer.t % CHUNK == 0
+        case MixingKind.BIGBIRD:
+            seen = BIGBIRD["window"] + BIGBIRD["global_blocks"] + RANDOM_BLOCKS
+            return mixer.size > 0 and mixer.t % mixer.size == 0 and mixer.t // mixer.size >= seen
+        case _:
+            assert_never(mixer.kind)
+
+
+FITS = at_least(t=1, d=1) | {"blocks and chunks fit": _fits}
+
 OPERATIONS = counted_claim(
     name="mixer-products",
     statement=r"Mixing $T$ tokens of width $d$ costs $4T^2d$ exactly; $4Tm(2d + 1)$ by $m$ features, and "
@@ -127,6 +147,7 @@ OPERATIONS = counted_claim(
     source="mathematics/cost.md#mixing-in-linear-time; Choromanski et al. 2021; Katharopoulos et al. 2020, "
     "section 3; Wang et al. 2020; Zaheer et al. 2020, appendix D; practical4/3g.1; practical4/3g.2; "
     "practical4/3h.1",
+    hypotheses=FITS,
     predict=_predicted,
     measure=lambda s: mixer_cost(s).matrix_products,
     settings=tuple(Mixing(kind=kind, t=t, d=64, size=_size(kind)) for kind in MixingKind for t in LENGTHS),
@@ -166,7 +187,7 @@ TRAFFIC = counted_claim(
     statement=r"The products of exact attention move $8T^2 + 16Td$ bytes, those of $m$ features "
     r"$8T(2m + 2d + 1) + 8m(2d + 1)$.",
     source="mathematics/cost.md#bytes-that-products-move; practical4/3h.1",
-    hypotheses={"exact attention, or features without a causal mask": lambda s: s.kind in TRAFFIC_KNOWN},
+    hypotheses=FITS | {"exact attention, or features without a causal mask": lambda s: s.kind in TRAFFIC_KNOWN},
     predict=_predicted_traffic,
     measure=lambda s: mixer_cost(s).bytes,
     settings=tuple(Mixing(kind=kind, t=t, d=64, size=_size(kind)) for kind in TRAFFIC_KNOWN for t in LENGTHS),
@@ -237,7 +258,11 @@ CHEAPER = counted_claim(
     r"Linformer at $2m$; it first moves as many bytes as $m$ features at the root of "
     r"$T^2 = (2m + 1)T + m(2d + 1)$.",
     source="mathematics/cost.md#where-exact-attention-becomes-dearer; practical4/3g.1; practical4/3h.1",
-    hypotheses={"features, or the operations of Linformer": lambda s: (s.kind, s.field) in CROSSING_KNOWN},
+    hypotheses=at_least(d=1, size=1)
+    | {
+        "features, or the operations of Linformer": lambda s: (s.kind, s.field) in CROSSING_KNOWN,
+        "below eight times the size": lambda s: _predicted_crossing(s) < 8 * s.size,
+    },
     predict=_predicted_crossing,
     measure=_first_dearer,
     settings=(

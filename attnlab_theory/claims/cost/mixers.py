@@ -15,6 +15,7 @@ from attnlab_theory.attention.linear import CHUNK
 from attnlab_theory.attention.mixers import Mixer, Projections, TwoLayers
 from attnlab_theory.attention.sparse import SLIDING_BLOCK
 from attnlab_theory.claims.cost.counts import counted_claim, counted_rival, shape
+from attnlab_theory.claims.hypotheses import at_least
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
 from attnlab_theory.theory.cost import layers, linear
@@ -181,7 +182,11 @@ PRODUCTS = counted_claim(
     r"all pairs meet, about half of it in causal blocks, a multiple of $T$ by windows, links, sketches and "
     r"features.",
     source="mathematics/cost.md#whole-mixers; practical4/3g.1; practical4/3g.2; practical4/3h.1",
-    hypotheses={"a cache is causal": lambda s: s.causal or s.name != MixerName.CACHED},
+    hypotheses=at_least(t=64)
+    | {
+        "64 divides t": lambda s: s.t % 64 == 0,
+        "a cache is causal": lambda s: s.causal or s.name != MixerName.CACHED,
+    },
     predict=_predicted,
     measure=lambda s: whole_cost(s).matrix_products,
     settings=tuple(

@@ -61,7 +61,10 @@ LAYERS = tuple(
     for t in (256, 512, 1024, 2048)
 )
 
-DIVIDED = at_least(t=1, d=1) | {"the heads divide the width": lambda s: s.heads > 0 and s.d % s.heads == 0}
+DIVIDED = at_least(t=1, d=1) | {
+    "blocks fit": lambda s: s.kind != LayerKind.BLOCKED or s.t % BLOCK == 0,
+    "the heads divide the width": lambda s: s.heads > 0 and s.d % s.heads == 0,
+}
 
 OPERATIONS = counted_claim(
     name="operations-of-recurrence-and-attention",
@@ -97,7 +100,7 @@ LARGEST = counted_claim(
     statement=r"The largest array of plain attention has $hT^2$ numbers, of four bytes each; in blocks, or in a "
     r"recurrent layer, no array grows faster than $T$.",
     source="mathematics/cost.md#recurrence-against-attention; ann-hw3/5.1",
-    hypotheses=DIVIDED,
+    hypotheses=DIVIDED | {"d <= t": lambda s: s.d <= s.t},
     predict=lambda s: theory.largest_array(s.kind, s.t, s.d, heads=s.heads, block=BLOCK),
     measure=lambda s: layer_cost(s).largest,
     settings=LAYERS,

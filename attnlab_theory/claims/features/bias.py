@@ -15,6 +15,7 @@ from attnlab_theory.attention import positive_features
 from attnlab_theory.claims.claim import Claim, Rival, Verdict, foil
 from attnlab_theory.claims.features import pair as problem
 from attnlab_theory.claims.features.pair import PairOfPoints, once, pair
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import Coupling
 from attnlab_theory.stats import Bound, Interval, bounded, known_variance
@@ -114,6 +115,7 @@ FIXED_NORMS = dataclasses.replace(
     | {
         "projections of norm sqrt(d)": lambda s: s.coupling is Coupling.SQRT_NORM,
         "positive features": lambda s: s.estimator is Estimator.POSITIVE,
+        "m <= d": lambda s: s.m <= s.d,
     },
     predict=lambda s: Interval.point(fixed.fixed_norm_mean(s.sum_square, s.d)),
     bound=lambda s: known_variance(1.01 * fixed.fixed_norm_variance(s.sum_square, s.d, s.m) + 1e-9),
@@ -159,7 +161,7 @@ PLAIN_QR = Claim(
     statement="The orthogonal factor of a Gaussian matrix is Haar distributed even if no signs are fixed.",
     source="mathematics/features.md#couplings-that-break-the-mean, practice in several published "
     "implementations; Mezzadri 2007, who says why not",
-    hypotheses={"L > 0": lambda s: s.sum_square > 0, "d >= 2": lambda s: s.d >= 2},
+    hypotheses={"L > 0": lambda s: s.sum_square > 0} | at_least(d=2) | at_most(sum_square=problem.FARTHEST),
     predict=Interval.point(1.0),
     draw=_estimate_by_plain_qr,
     # A row has at most twice the density of a standard normal one, because its sign depends on its direction.

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import generalized_exponential_features, log_generalized_exponential_features
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_projection
 from attnlab_theory.stats import Interval, proportion
@@ -20,7 +21,8 @@ SOURCE = "mathematics/features.md#where-the-variance-is-infinite; Likhosherstov 
 HYPOTHESES = {
     "1/8 <= a < 1/4: a mean and no variance": lambda s: 0.125 <= s.a < 0.25,
     "L >= 0": lambda s: s.sum_square >= 0,
-}
+} | at_most(a=0.24, sum_square=2)
+"""A projection so large that features leave the range of float32 is then rarer than any draw."""
 TOLERANCE = 0.1
 START = 16
 """The number of projections from which the rival law starts."""
@@ -100,7 +102,7 @@ CHANCE = Claim(
     statement="With $1/8 < A < 1/4$ for the parameter $A$ of the features, the chance of an error over 10 % falls "
     "more slowly in $m$ than for an error of order $m^{-1/2}$, and at $A = 0.24$ hardly at all.",
     source=f"{SOURCE}; Gil-Pelaez 1951",
-    hypotheses=HYPOTHESES,
+    hypotheses=HYPOTHESES | at_least(m=8) | {"m <= projections": lambda s: s.m <= s.projections},
     predict=lambda s: Interval.around(_chance(s), theory.CHANCE_ERROR),
     draw=_is_far_off,
     bound=proportion(),

@@ -19,6 +19,7 @@ from attnlab_theory.attention import dense_exponential_features, generalized_exp
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.features.maps import MAPS
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_projection
 from attnlab_theory.stats import Bound, Interval, known_variance
@@ -145,6 +146,11 @@ RESOLUTION = 0.2
 
 HYPOTHESES = {
     "L > 0 and D > 0: else the variance is zero": lambda s: s.sum_square > 0 and s.difference_square > 0,
+    "L <= 10": lambda s: s.sum_square <= 10,
+    "D <= 100": lambda s: s.difference_square <= 100,
+    "trigonometric features: D <= 30": lambda s: (
+        s.estimator is not Estimator.TRIGONOMETRIC or s.difference_square <= 30
+    ),
     "a < 1/8": lambda s: s.a < 0.125,
     "d >= 2": lambda s: s.d >= 2,
 }
@@ -243,6 +249,7 @@ OPPOSITES = exact_claim(
     name="positive-features-are-exact-at-opposites",
     statement=r"At $y = -x$ every single projection of positive features gives $e^{-\|x\|^2}$ exactly.",
     source="mathematics/features.md#why-trigonometric-features-break; practical4/3h.3",
+    hypotheses=at_least(d=1, m=1, norm=0) | at_most(norm=4),
     predict=Interval.point(0.0),
     draw=_opposites_error,
     rounding=_opposites_rounding,

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
-from attnlab_theory.claims.hypotheses import at_least
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval
@@ -123,7 +123,7 @@ DISTANCE = exact_claim(
     statement=r"With scores $-|x_i - x_j|^2$, a token at zero and $n - 1$ at $\pm c$, its slopes add up to "
     r"$p + (1 - p)(2c^2 + |1 - 2c^2|)$, $p = 1/(1 + (n - 1)e^{-c^2})$: one again, however far the others are.",
     source="mathematics/limits.md#attention-by-distances-has-a-lipschitz-constant; Kim et al. 2021, theorem 3.2",
-    hypotheses=ODD,
+    hypotheses=ODD | at_most(size=20),
     predict=lambda s: Interval.point(theory.distance_slope(s.n, s.size)),
     draw=_slopes_in_the_row_of_zero,
     rounding=_slope_rounding,

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
-from attnlab_theory.claims.hypotheses import at_least, more_than
+from attnlab_theory.claims.hypotheses import at_least, at_most, more_than
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import Interval
 from attnlab_theory.theory.limits import rank_collapse as theory
@@ -101,7 +101,7 @@ PAIR = exact_claim(
     r"self-attention: the exponent triples with every layer. With a skip connection they are "
     r"$D(1 + \tanh(aD^2/4))$ apart.",
     source="mathematics/limits.md#two-tokens-collapse; Dong et al. 2021",
-    hypotheses=at_least(layers=1) | more_than(diameter=0, strength=0),
+    hypotheses=at_least(layers=1) | more_than(diameter=0, strength=0) | at_most(layers=8, diameter=10, strength=10),
     predict=lambda s: Interval.point(_predicted_pair(s)),
     draw=_distance,
     rounding=_pair_rounding,
@@ -208,7 +208,7 @@ def _at_the_first_share(setting: CrowdOfTokens) -> float:
     return setting.diameter * (first / setting.diameter) ** setting.layers
 
 
-A_CROWD = at_least(t=2, d=1, layers=1, trial=0) | more_than(diameter=0)
+A_CROWD = at_least(t=2, d=1, layers=1, trial=0) | more_than(diameter=0) | at_most(diameter=10)
 
 CROWD = exact_claim(
     name="a-crowd-collapses-no-slower-than-two",
@@ -337,6 +337,8 @@ TRIPLES = exact_claim(
     "the diameter as the layer before it.",
     source="mathematics/limits.md#what-a-layer-leaves-of-small-differences; Dong et al. 2021, for the order",
     hypotheses=A_CROWD
+    | at_least(diameter=1.5)
+    | at_most(diameter=2.5, layers=8)
     | {
         "A = I or -I, V = I": lambda s: s.scores != Scores.GENERAL,
         "at least three layers": lambda s: s.layers >= 3,

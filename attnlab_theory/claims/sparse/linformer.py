@@ -58,7 +58,7 @@ def _predicted_error(s: Sketch) -> float:
 ROUNDING = 1.01
 """The draws, in float32, vary a little more than exact ones."""
 
-SKETCHED = at_least(n=2, beta=0) | at_most(beta=80) | {"0 < r <= rows": lambda s: 0 < s.r <= s.rows}
+SKETCHED = at_least(n=2) | more_than(beta=0) | at_most(beta=80) | {"0 < r <= rows": lambda s: 0 < s.r <= s.rows}
 
 SKETCHED_PRODUCT = Claim(
     name="sketched-product",
@@ -138,7 +138,7 @@ BEST_RANK = exact_claim(
     statement=r"The best matrix of rank $r$ misses $P$ = softmax$(\beta I)$ by "
     r"$(n-r)\lambda^2/(1+(n-1)\lambda^2)$ of $\|P\|_F^2$, $\lambda = (e^\beta-1)/(e^\beta+n-1)$.",
     source="mathematics/sparse.md#the-best-matrix-of-a-rank; Eckart and Young 1936",
-    hypotheses=at_least(beta=0) | at_most(beta=80) | {"0 < r < n": lambda s: 0 < s.r < s.n},
+    hypotheses=more_than(beta=0) | at_most(beta=80) | {"0 < r < n": lambda s: 0 < s.r < s.n},
     predict=lambda s: Interval.point(theory.sharp_rank_error(s.n, s.beta, s.r)),
     draw=_rank_error,
     rounding=RANK_ROUNDING,
@@ -187,9 +187,11 @@ SPECTRUM = exact_claim(
     "al. 2020, whose theorem 1 asserts low rank",
     hypotheses=at_least(n=2, d=1, degree=0)
     | {
+        "rank < n": lambda s: s.rank < s.n,
         "the rank is the degree's": lambda s: s.rank == theory.rank_of_degree(s.d, s.degree),
     }
-    | more_than(peak=0),
+    | more_than(peak=0)
+    | at_most(peak=40),
     predict=lambda s: Interval.at_most(theory.polynomial_error(s.peak, s.degree)),
     draw=_spectral_tail,
     rounding=TAIL_ROUNDING,
@@ -220,7 +222,10 @@ PROMISE = Claim(
     r"\epsilon^2 \|P w\|^2$.",
     source="mathematics/sparse.md#how-many-rows-the-theorem-asks-for; Wang et al. 2020, theorem 1, read as said "
     "of every $P$; Johnson and Lindenstrauss 1984, by which a row errs relative to $|p||w|$",
-    hypotheses=SKETCHED | {"r as promised": lambda s: s.r == theory.promised_rows(s.n, s.epsilon)},
+    hypotheses=SKETCHED
+    | at_least(epsilon=0.1)
+    | at_most(epsilon=0.9)
+    | {"r as promised": lambda s: s.r == theory.promised_rows(s.n, s.epsilon)},
     predict=lambda s: Interval.at_most(s.epsilon**2),
     draw=_product_error,
     bound=lambda s: known_variance(ROUNDING * theory.sharp_product_variance(s.n, s.beta, s.r)),

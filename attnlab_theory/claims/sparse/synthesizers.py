@@ -131,11 +131,15 @@ RECALL_BY_ATTENTION = Claim(
     draw=_looked_up,
     bound=proportion(),
     resolution=2e-3,
-    settings=tuple(Lookup(kind=Weighting.ATTENTION, n=n, strength=8.0) for n in PLACES),
+    # A tenth more than n - 1: the key has little more than half of the weight.
+    settings=tuple(
+        Lookup(kind=Weighting.ATTENTION, n=n, strength=round(math.log(1.1 * (n - 1)), 4)) for n in PLACES
+    ),
     rival=Rival[Lookup](
-        statement="It recalls as well as even weights do.",
-        source="recall-by-even-weights",
-        predict=lambda s: Interval.point(theory.blind_accuracy(s.n)),
+        statement="It is right as often as if it read one key, drawn by the weights: with the weight of the key "
+        "that is asked for, and half of the rest.",
+        source="weights read as chances, not as shares of an output that only its sign is asked of",
+        predict=lambda s: Interval.point(theory.accuracy_of_a_drawn_key(s.n, s.strength)),
     ),
 )
 

@@ -20,9 +20,11 @@ def window_layers(blocks: int, window: int) -> int:
 
 
 def global_layers(blocks: int, window: int, global_blocks: int) -> int:
-    """The same with at least one global block: a layer to it and a layer from it, or one layer if it shows all."""
-    everything = global_blocks >= blocks - 1 or window // 2 >= blocks - 1
-    return 1 if everything else 2
+    """The same with at least one global block: a layer to it and a layer from it, or one layer if it shows all.
+
+    The last block sees half a window and the global blocks at the other end. It sees all if these meet.
+    """
+    return 1 if global_blocks + window // 2 >= blocks - 1 else 2
 
 
 def most_layers(blocks: int, random_blocks: int) -> float:

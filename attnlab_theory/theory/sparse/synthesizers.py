@@ -20,6 +20,17 @@ def blind_accuracy(n: int) -> float:
     return 0.5 + math.comb(n - 1, (n - 1) // 2) / 2**n
 
 
+def accuracy_of_a_drawn_key(n: int, strength: float) -> float:
+    """The chance of the right sign if one of n keys is read, drawn by attention's weights at this strength.
+
+    The key that is asked for has the weight e^strength / (e^strength + n - 1). Any other has the right sign half of
+    the time.
+
+    Source: docs/mathematics/sparse.md#recalling-a-sign.
+    """
+    return (1 + 1 / (1 + (n - 1) * math.exp(-strength))) / 2
+
+
 def single_accuracy(n: int) -> float:
     """The same if all weight lies on one place. It is right if that is the place, and else half of the time."""
     return 0.5 + 0.5 / n

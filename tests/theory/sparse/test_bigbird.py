@@ -26,7 +26,7 @@ def layers_needed(graph):
     return next(n for n in itertools.count(1) if all(len(h) == len(graph) for h in heard_after(graph, n)))
 
 
-@pytest.mark.parametrize(("blocks", "window"), [(2, 3), (9, 3), (9, 5), (10, 5), (4, 9), (8, 1)])
+@pytest.mark.parametrize(("blocks", "window"), [(2, 3), (3, 3), (4, 3), (9, 3), (9, 5), (10, 5), (4, 9), (8, 1)])
 def test_layers_are_those_of_a_walk(blocks, window):
     if window > 1:  # else nobody ever hears of another
         assert bigbird.window_layers(blocks, window) == layers_needed(neighbours(blocks, window))
@@ -87,6 +87,6 @@ def test_one_global_block_takes_exactly_two_layers(blocks):
     assert bigbird.global_layers(blocks, 3, 1) == 2
 
 
-def test_a_window_that_shows_everything_takes_one_layer_and_one_block_more_takes_two():
-    assert bigbird.global_layers(21, 41, 1) == 1
-    assert bigbird.global_layers(22, 41, 1) == 2
+def test_a_window_that_meets_the_global_block_takes_one_layer_and_one_block_more_takes_two():
+    assert bigbird.global_layers(22, 41, 1) == layers_needed(neighbours(22, 41, 1)) == 1
+    assert bigbird.global_layers(23, 41, 1) == layers_needed(neighbours(23, 41, 1)) == 2
