@@ -91,7 +91,6 @@ WORDS = {
     "the width is even": "d % 2 == 0",
     "they fit": "m <= d - n",
     "they meet": "common > 0",
-    "trigonometric features: D <= 30": "estimator != 'trigonometric' or difference_square <= 30",
     "trigonometric features": "estimator == 'trigonometric'",
     "two heads": "heads == 2",
     "two layers": "layers == 2",
@@ -100,6 +99,10 @@ WORDS = {
 """Hypotheses in words, as formulas in the fields of their settings."""
 
 COMPUTED: dict[str, list[tuple[dict[str, Any], bool]]] = {
+    "trigonometric features: D <= 30": [
+        ({"estimator": "trigonometric", "difference_square": 30.0}, True),
+        ({"estimator": "trigonometric", "difference_square": 31.0}, False),
+    ],
     "blocks fit": [({"kind": "blocked", "t": 65}, False), ({"kind": "blocked", "t": 64}, True)],
     "below eight times the size": [({"field": "bytes", "size": 1}, False), ({"field": "bytes", "size": 64}, True)],
     "blocks and chunks fit": [({"kind": "linformer", "size": 0}, False), ({"kind": "linformer", "size": 1}, True)],

@@ -131,7 +131,7 @@ def _fits(mixer: Mixing) -> bool:
         case MixingKind.CAUSAL_FEATURES:
             return mixer.size > 0 and mixer.t % CHUNK == 0
         case MixingKind.BIGBIRD:
-            seen = BIGBIRD["window"] + BIGBIRD["global_blocks"] + RANDOM_BLOCKS
+            seen = BIGBIRD["window"] + BIGBIRD["global_blocks"]
             return mixer.size > 0 and mixer.t % mixer.size == 0 and mixer.t // mixer.size >= seen
         case _:
             assert_never(mixer.kind)

@@ -161,7 +161,7 @@ PLAIN_QR = Claim(
     statement="The orthogonal factor of a Gaussian matrix is Haar distributed even if no signs are fixed.",
     source="mathematics/features.md#couplings-that-break-the-mean, practice in several published "
     "implementations; Mezzadri 2007, who says why not",
-    hypotheses={"L > 0": lambda s: s.sum_square > 0} | at_least(d=2) | at_most(sum_square=problem.FARTHEST),
+    hypotheses={"L > 0": lambda s: s.sum_square > 0} | at_least(d=2) | at_most(sum_square=problem.LONGEST),
     predict=Interval.point(1.0),
     draw=_estimate_by_plain_qr,
     # A row has at most twice the density of a standard normal one, because its sign depends on its direction.
