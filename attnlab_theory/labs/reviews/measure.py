@@ -111,8 +111,8 @@ def _above_the_commoner_label(old: Estimates) -> Estimates:
     if "accuracy of Bayes's rule" in quantities:
         share = COMMONER_OF_THE_GRAMMAR
     else:
-        (reviews,) = {each.draws for each in old if each.quantity == "test accuracy"}
-        share = COMMONER_OF_FILES.get(reviews)
+        reviews = {each.draws for each in old if each.quantity == "test accuracy"}
+        share = COMMONER_OF_FILES.get(*reviews) if len(reviews) == 1 else None
     found = old.of("accuracy over seeds") if share is not None else ()
     return Estimates(apart(each, COMMONER, share) for each in found)
 

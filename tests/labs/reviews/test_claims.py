@@ -40,6 +40,7 @@ def model(arm, seed, accuracy):
         curve=curve,
         test=np.where(hits, 0.9, 0.1),
         hits=hits,
+        majority=0.5,
         lost_to_dropout=0.02 + 0.001 * seed,
         moved_by_dropout=0.05,
     )
@@ -111,9 +112,16 @@ def test_luck_is_judged_for_the_longest_search_alone():
 @pytest.mark.parametrize(("accuracy", "verdict"), [(0.9, Verdict.SUPPORTED), (0.8, Verdict.REFUTED)])
 def test_tuned_models_are_judged_by_their_mean_on_one_test(accuracy, verdict):
     whole = over_models([accuracy - 0.01, accuracy, accuracy + 0.01])
-    (found,) = judged_over_models(whole, REVIEWS).findings
-    assert (found.claim, found.setting) == ("tuned-models-reach-87", {"models": 3, "reviews": REVIEWS})
+    (found,) = judged_over_models(whole, REVIEWS, 0.5).findings
+    told = {"models": 3, "reviews": REVIEWS, "majority": 0.5}
+    assert (found.claim, found.setting) == ("tuned-models-reach-87", told)
     assert found.verdict == verdict
+
+
+@pytest.mark.parametrize("majority", [None, 0.88, 0.9, 0.95])
+def test_a_test_in_which_one_label_reaches_as_much_supports_no_tuned_model(majority):
+    (found,) = judged_over_models(over_models([0.899, 0.9, 0.901]), REVIEWS, majority).findings
+    assert found.verdict == Verdict.INCONCLUSIVE
 
 
 def test_one_model_alone_is_not_judged_by_its_answers_and_not_counted_beside_the_mean():
