@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from attnlab_theory.claims import Verdict
+from attnlab_theory.claims import Beyond, Verdict
 from attnlab_theory.cli import library
 from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates
 from attnlab_theory.labs.verdicts import verdicts_on
@@ -86,6 +86,28 @@ def test_what_a_committed_run_supports_falls_when_its_number_moves(subtests):
                     for f in verdicts_on(statements, Estimates(others), experiment=lab).findings
                 }
                 assert {again[claim, str(f.setting)] for f in stands} == {Verdict.REFUTED}, claim
+
+
+@pytest.mark.slow("that no verdict is better than that on its control stays inside")
+def test_what_a_committed_run_supports_falls_when_the_number_of_its_control_does(subtests):
+    """Some seconds: every run is judged again for each claim with such a control."""
+    for lab, folder in RUNS:
+        with subtests.test(str(folder.relative_to(FIGURES))):
+            statements, numbers = LABS[lab].statements, list(judged_again(lab, folder).estimates)
+            supported = [f for f in judged_again(lab, folder).verdicts.findings if f.verdict == Verdict.SUPPORTED]
+            for stated in [each for each in statements if isinstance(each.control, Beyond)]:
+                asked = [each for each in numbers if stated.asks(each)]
+                stands = {str(f.setting) for f in supported if f.claim == stated.name}
+                leads = {id(lead) for each in asked for lead in stated.beyond(each, numbers)}
+                level = stated.control.above
+                fallen = [
+                    moved(each, Interval.at_least(level), each.at(1e-6) if each.over_runs else each.interval, 1e-6)
+                    if id(each) in leads
+                    else each
+                    for each in numbers
+                ]
+                again = verdicts_on([stated], Estimates(fallen), experiment=lab).findings
+                assert {f.verdict for f in again if str(f.setting) in stands} <= {Verdict.REFUTED}, stated.name
 
 
 @pytest.mark.slow("that support puts the measured near the prediction stays inside")
