@@ -150,7 +150,7 @@ def test_models_that_ignore_the_context_are_equal_and_show_nothing():
     alike = difference("shared-qk", [0.001, -0.002, 0.003, 0.0015, 0.002] * 2)
     bases = beside_a_unigram([known(UNIGRAM, 1.1, 1, "computed"), LOSSES], "separate")
     (finding,) = measure.verdicts(Estimates([alike, *bases])).findings
-    assert finding.verdict == Verdict.INCONCLUSIVE
+    assert finding.verdict == Verdict.REFUTED
     assert measure.verdicts(Estimates([alike])).undecided[0].missing
 
 
