@@ -67,7 +67,6 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
         "6,920": "reviews of the file that the page names",
         "872": "the same",
         "125": "million parameters, published",
-        "22": "million parameters, published",
         "57": "tests/labs/reviews: the shape of the homework's first batch",
         "45": "the same",
         "1,722": "of 1,821, in the homework's report",
