@@ -33,7 +33,7 @@ EXPERT = frozenset(
         *("accumulate", "call_seconds", "vocab"),
         *("forgetful", "gpt2", "optimizers", "orders", "sweep", "test_reviews", "train_reviews"),
         *("accumulate", "against", "call_seconds", "features", "kernel", "normaliser", "softcap", "window"),
-        *("few", "most_features", "occurrences", "predicted"),
+        *("controls", "few", "most_features", "occurrences", "predicted"),
         *("finetuned", "held_out", "never_seen", "order", "places", "statements", "templates", "wordings"),
         *("accumulate", "call_seconds", "cases", "export", "junit"),
         *("again", "board", "environments", "install"),

@@ -20,8 +20,13 @@ FILES = [path for room in ROOMS for path in sorted((PACKAGE / room).glob("[!_]*.
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 WITHOUT_EXAMPLE = {
+    "claims.claim.ControlFinding": "given by a lab, inside a Finding",
     "claims.claim.RivalFinding": "given by check, inside a Finding",
+    "claims.statement.Beyond": "a control of a Statement, whose example has another",
+    "claims.statement.Identity": "a control of a Statement, whose example has another",
+    "claims.statement.Instead": "a control of a Statement, whose example has another",
     "claims.statement.Measured": "a protocol: whatever has these three properties",
+    "claims.statement.Paired": "a control of a Statement, whose example shows it",
     "estimators.advice.Advice": "given by advise, whose example shows it",
     "estimators.advice.Line": "given by advise",
     "estimators.errors.Measured": "given by measured, whose example shows it",

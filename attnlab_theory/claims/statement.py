@@ -92,7 +92,12 @@ Control = Paired | Instead | Beyond | Identity
 
 
 def has_fields(setting: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    """Whether a setting has the given fields. A tuple lists several values for one field."""
+    """Whether a setting has the given fields. A tuple lists several values for one field.
+
+    Example:
+        >>> has_fields({"arm": "rnn", "seed": 0}, {"arm": ("rnn", "gpt")}), has_fields({"seed": 0}, {"arm": "rnn"})
+        (True, False)
+    """
     missing = object()
     return all(
         setting.get(name, missing) in (wanted if isinstance(wanted, tuple) else (wanted,))

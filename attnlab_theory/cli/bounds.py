@@ -39,6 +39,7 @@ MOST: Mapping[str, float] = {
     "occurrences": 10**9,
     "places": 10**5,
     "predicted": 10**7,
+    "controls": 1000,
     "processes": 256,
     "rates": 1000,
     "rows": 10**6,

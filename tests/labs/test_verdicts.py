@@ -251,7 +251,7 @@ def test_verdicts_on_shares_near_an_end_say_how_often_their_intervals_miss():
 
 
 def test_shares_that_no_beta_law_spreads_as_far_as_are_all_or_nothing():
-    """Of three such runs a quarter are equal, and say nothing. The others have intervals that hold their mean."""
+    """A quarter of three such runs are equal, and say nothing. The others have intervals that hold their mean."""
     torn = over_seeds("accuracy", [0.0, 1.0, 1.0], 0.05, within=SHARES)
     assert verdicts.is_near_an_end(torn)
     assert verdicts.miss_rate(torn, 0.05) == 0

@@ -20,7 +20,7 @@ from attnlab_theory.labs.captions.scores import Scores
 from attnlab_theory.labs.captions.sweep import Row
 from attnlab_theory.labs.captions.tasks import Run
 from attnlab_theory.labs.estimates import Estimates, mean
-from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, Losses
+from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, Losses, beside_a_unigram
 from attnlab_theory.labs.sentences import Sizes, generated
 from attnlab_theory.labs.texts import Texts
 from attnlab_theory.language.corpora import grammar
@@ -98,10 +98,9 @@ def test_an_arm_that_changes_nothing_is_told_from_one_that_does(loss, spread, ex
     losses = [loss - spread, loss + spread, loss - spread, loss + spread]
     known = [model("scratch", seed, 1.0) for seed in range(4)]
     known += [model("permuted", seed, lost) for seed, lost in enumerate(losses)]
-    assert (
-        verdict(verdicts(models.compare([m.summary for m in known])), "permuted-features-stay-within-the-margin")
-        == expected
-    )
+    found = (*models.compare([m.summary for m in known]), *known[0].above)
+    judged = verdicts(Estimates((*found, *beside_a_unigram(found, "scratch"))))
+    assert verdict(judged, "permuted-features-stay-within-the-margin") == expected
 
 
 def test_the_gap_and_training_on_are_measured_where_the_validation_loss_is_least():

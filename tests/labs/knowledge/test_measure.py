@@ -110,14 +110,16 @@ def test_knowing_the_never_seen_would_be_refuted():
 )
 def test_an_interval_that_reaches_beyond_the_homeworks_mark_supports_nothing(right, verdict):
     golds = [f"place {number // 3}" for number in range(99)] + ["place 40"]
-    asked = Answers(
+    asked = [
         answered(
             name=f"N{seed} {n}", gold=gold, predicted=gold if n < count else "none", group="never-seen", seed=seed
         )
         for seed, count in enumerate(right)
         for n, gold in enumerate(golds)
-    )
-    measured = measure(asked, PLACES, shuffles=SHUFFLES)
+    ]
+    # The control: of held-out persons the same models know most.
+    known = [answer for seed in range(3) for answer in row("r" * (58 - seed) + "w" * (2 + seed), seed=seed)]
+    measured = measure(Answers((*asked, *known)), PLACES, shuffles=SHUFFLES)
     found = by_claim(verdicts(measured).findings)["nobody-knows-the-never-seen"]
     assert (found.predicted.high, found.draws, found.verdict) == (0.1, 3, verdict)
 
@@ -143,7 +145,9 @@ def test_one_or_two_models_are_no_verdict(seeds):
 
 
 def test_models_that_pass_the_mark_need_not_reach_four_of_five():
-    apart = Answers(a for n in range(5) for a in row("r" * (40 + 5 * n) + "w" * (20 - 5 * n), seed=n))
+    known = [(40 + 5 * n, {"seed": n}) for n in range(5)]
+    known += [(n % 2, {"seed": n, "variant": "none"}) for n in range(5)]
+    apart = Answers(a for count, of in known for a in row("r" * count + "w" * (60 - count), **of))
     found = verdicts(measure(apart, PLACES, shuffles=SHUFFLES))
     passed, reached = (f for f in found.findings if f.claim.endswith("recalled"))
     assert (passed.claim, passed.verdict) == ("pretraining-is-recalled", Verdict.SUPPORTED)

@@ -117,7 +117,10 @@ def test_several_models_are_told_one_by_one_and_in_the_mean(capsys, folder, tmp_
     asked.insert(3, tmp_path / "third")
     run(capsys, *asked, "--out", tmp_path / "tested.json")
     (finding,) = record.read_findings(tmp_path / "tested.json")
-    assert (finding.claim, finding.setting) == ("tuned-models-reach-87", {"models": 3, "reviews": 36})
+    assert (finding.claim, finding.setting) == (
+        "tuned-models-reach-87",
+        {"models": 3, "reviews": 36, "majority": 0.5},
+    )
     assert finding.verdict == Verdict.INCONCLUSIVE
     code, out, err = run(capsys, "evaluate", folder / "model", folder / "model", "--test", folder / "test")
     assert (code, out) == (2, "")

@@ -54,9 +54,8 @@ class Heads(WithJson):
     most_features: int = 1024
     """The largest number of random features that approximations try, at least 1024."""
     controls: int = 5
-    """How many models with random weights are measured besides, and then the model with shuffled tokens. A
-    statement is shown only beyond what a further model with random weights would reach, and beyond shuffled tokens.
-    Each takes as long as the model. 0: none, and nothing is shown."""
+    """With how many models with random weights the model is compared, each as slow as itself. 0: with none, and
+    nothing is shown."""
     seed: int = 0
     """The seed. It chooses the half used for fitting, the queries that are tested, the random projections and the
     drawn reviews."""
