@@ -38,14 +38,16 @@ def draw_figure(findings: Findings):
         ax.set_xticks(ticks, [str(tick) for tick in ticks])
         ax.minorticks_off()
         ax.legend()
+    normal = findings.of("weights-within-one-deviation")[0].rival
+    assert normal is not None
     for ax, f in ((few, 64), (many, 256)):
         for series, estimator in enumerate(("positive", "hyperbolic")):
             curve = findings.of("weights-within-one-deviation", estimator=estimator, f=f)
             style.draw_predicted(ax, curve, "offset", series=series, label=f"{estimator} features")
             style.draw_measured(ax, curve, "offset", series=series)
-        assert curve[0].rival is not None
-        normal = curve[0].rival.predicted.centre
-        ax.axhline(normal, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: a normal law")
+        ax.axhline(
+            normal.predicted.centre, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: a normal law"
+        )
         ax.set(title=f"Weights crowd near their mean, {f} features", ylim=(0.5, 1.02))
         ax.set(
             xlabel="places between query and key",

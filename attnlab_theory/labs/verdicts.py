@@ -261,7 +261,8 @@ def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_
             undecided.append(Undecided(**told, decide=None, chance=None, missing=control.what))
         elif open_ := _open(case, rate):
             told |= {"runs": min(each.runs for each, _ in open_)}
-            undecided.append(Undecided(**told, **_plan(open_, rate)))
+            decide, chance = _plan(open_, rate)
+            undecided.append(Undecided(**told, decide=decide, chance=chance))
     return Verdicts(
         findings=Findings(found),
         unjudged=tuple(left),
@@ -340,15 +341,15 @@ def chance_to_decide(
 
 def _plan(
     open_: Sequence[tuple[Estimate, Callable[[Interval], bool]]], error_rate: float
-) -> dict[str, int | float | None]:
+) -> tuple[int | None, float | None]:
     """How many runs would decide all numbers that leave a statement open, and at least with what probability."""
     plans = [runs_that_decide(*each, error_rate) for each in open_]
     known = [runs for runs in plans if runs is not None]
     if len(known) < len(plans):
-        return {"decide": None, "chance": None}
+        return None, None
     runs = max(known)
     fail = sum(1 - chance_to_decide(*each, runs, error_rate) for each in open_)
-    return {"decide": runs, "chance": max(0.0, 1 - fail)}
+    return runs, max(0.0, 1 - fail)
 
 
 def _interval(mean: float, spread: float, runs: int, error_rate: float) -> Interval:
@@ -479,8 +480,11 @@ def _beside(case: Case, measured: Interval) -> ControlFinding:
     assert isinstance(control, Paired | Instead)
     paired = isinstance(control, Paired)
     level = Interval.point(0.0) if paired else case.instead
-    fails = level is not None and not measured.overlaps(level)
-    fails = fails and not (level.low < predicted.high and level.high > predicted.low)
+    fails = (
+        level is not None
+        and not measured.overlaps(level)
+        and not (level.low < predicted.high and level.high > predicted.low)
+    )
     return ControlFinding(
         what=control.what,
         number=measured if paired else level,

@@ -73,8 +73,11 @@ PUBLISHED = dataclasses.replace(
     r"e^{-(\|x\|^2+\|y\|^2)/2})^2$, $m \leq d$, off the mean squared error of hyperbolic features: the gain "
     "published for positive ones, whose projections have the same covariance.",
     source="mathematics/features.md#orthogonal-projections; Choromanski et al. 2021, theorem 2; practical4/3h.4",
-    hypotheses=ERROR.hypotheses
-    | {"hyperbolic features": lambda s: s.estimator is Estimator.HYPERBOLIC, "m <= d": lambda s: s.m <= s.d},
+    hypotheses={
+        **ERROR.hypotheses,
+        "hyperbolic features": lambda s: s.estimator is Estimator.HYPERBOLIC,
+        "m <= d": lambda s: s.m <= s.d,
+    },
     predict=lambda s: Interval.at_most(_published(s)),
     # Narrower than the distance from the exact error to the bound: support needs draws that stay below the bound.
     resolution=lambda s: 0.45 * (_independent_error(s) - _published(s)),

@@ -158,8 +158,11 @@ def _same(own: Family | Banded, told: Sequence[Told]) -> Family | Banded | None:
 def _beyond(stated: Statement, own: Family | Banded, others: Mapping[str, Sequence[Any]]) -> Iterator[Estimate]:
     """The control that decides on each number, and the difference from it."""
     assert isinstance(stated.predicted, Interval), "statements about heads have fixed ends"
-    differences = _of_groups if isinstance(own, Family) else _of_bands
-    found = differences(stated.predicted, own, list(others.values()))
+    drawn = list(others.values())
+    if isinstance(own, Family):
+        found = _of_groups(stated.predicted, own, drawn)
+    else:
+        found = _of_bands(stated.predicted, own, drawn)
     # If one is shown to do better, it refutes. Else that one decides which comes nearest.
     order = np.where(np.any(found.high < 0, axis=0), found.high, found.low)
     names, first = list(others), np.argmin(np.where(np.isnan(found.values), math.inf, order), axis=0)
@@ -170,8 +173,8 @@ def _beyond(stated: Statement, own: Family | Banded, others: Mapping[str, Sequen
             one = Bands(*(np.asarray(part[index]) for part in chosen))
             name = names[int(first[index])]
             told = {**own.told(index), "control": name}
-            drawn = f"{bound}; Student: a new draw of {name}" if len(others[name]) > 1 else bound
-            yield from estimates_of(beyond(stated.name), one, own.draws, drawn, lambda _, told=told: told)
+            law = f"{bound}; Student: a new draw of {name}" if len(others[name]) > 1 else bound
+            yield from estimates_of(beyond(stated.name), one, own.draws, law, lambda _, told=told: told)
 
 
 def _of_groups(predicted: Interval, own: Family, others: Sequence[Sequence[Family]]) -> Bands:
@@ -216,7 +219,7 @@ def _new_draw(
     """
     if len(drawn) == 1:
         return drawn[0], np.zeros_like(drawn[0])
-    known = np.isfinite(drawn).all(axis=1)
+    known = np.asarray(np.all(np.isfinite(drawn), axis=1))
     counts = np.sum(known, axis=0)
     drawn = np.where(known[:, None], drawn, np.nan)
     middle = _mean(drawn)

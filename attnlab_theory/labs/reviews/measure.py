@@ -113,8 +113,9 @@ def _above_the_commoner_label(old: Estimates) -> Estimates:
     else:
         reviews = {each.draws for each in old if each.quantity == "test accuracy"}
         share = COMMONER_OF_FILES.get(*reviews) if len(reviews) == 1 else None
-    found = old.of("accuracy over seeds") if share is not None else ()
-    return Estimates(apart(each, COMMONER, share) for each in found)
+    if share is None:
+        return Estimates()
+    return Estimates(apart(each, COMMONER, share) for each in old.of("accuracy over seeds"))
 
 
 def moved_in_these(found: Sequence[Estimate]) -> Estimates:
