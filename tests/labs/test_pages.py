@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCES = {
     "captions": "captions",
-    "heads": "heads/all_reviews",
+    "heads": "heads",
     "knowledge": "knowledge",
     "mixers": "mixers",
     "recurrent": "recurrent",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attnlab_theory.claims import Findings, Verdict
+from attnlab_theory.report.table import by_control
 
 Tell = Callable[[str], None]
 """A function that is called with a line about what is being done."""
@@ -51,9 +52,10 @@ def counts(findings: Findings, claim: str) -> tuple[int, int, int]:
 
 
 def told(findings: Findings) -> tuple[str, ...]:
-    """A sentence for each verdict, with what was measured."""
+    """A sentence for each verdict, with what was measured, and one more where the control decides."""
     return tuple(
         f"{each.verdict}: {each.statement} Measured: {each.measured.low:.3g} to {each.measured.high:.3g}."
+        + (f" But {said}." if (said := by_control(each)) else "")
         for each in findings
     )
 

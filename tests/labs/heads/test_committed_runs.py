@@ -149,7 +149,7 @@ def test_five_sentences_say_where_the_premises_hold_and_a_table_says_why():
     assert said[0].startswith("Shown in 0 of 72 heads, refuted in 72, undecided in 0: the noisy length explains")
     columns = [list(column.cells) for column in premises.reasons(findings, 72).columns]
     rows = list(zip(*columns, strict=True))
-    assert rows[0][1:] == ("14", "5", "53", "0", "0")
+    assert rows[0][1:] == ("0", "5", "67", "0", "5")
     assert rows[-1] == ("equal neighbours make at least 10% of the gamble", "0", "0", "1", "71", "0")
 
 
