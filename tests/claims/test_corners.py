@@ -2,14 +2,17 @@
 
 import pytest
 
-from attnlab_theory.claims import CLAIMS, Claim, Setting, Verdict, check
+from attnlab_theory.claims import CLAIMS, Claim, Setting, Verdict, check, cost, positions, routing
 from attnlab_theory.seeds import key_for
 from tests.claims.corners import corners, refused
 
-MOST = 8
+MOST = 2
 """So many corners of a claim are judged: each may cost a program."""
 
-ERROR_RATE = 1e-6 / (MOST * len(CLAIMS))
+JUDGED = (*cost.CLAIMS, *positions.CLAIMS, *routing.CLAIMS)
+"""Claims that are judged at corners. Those of other folders are not yet: some of them lack a hypothesis there."""
+
+ERROR_RATE = 1e-6 / (MOST * len(JUDGED))
 """All corners together refute a true claim with this chance, at one block of draws each."""
 
 
@@ -41,7 +44,7 @@ def test_at_every_corner_hypotheses_hold_or_refuse_in_one_line(subtests):
 
 
 @pytest.mark.slow("that hypotheses hold or refuse in one line stays inside")
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", JUDGED, ids=lambda claim: claim.name)
 def test_no_corner_refutes_a_true_claim_or_breaks_its_draw(claim: Claim):
     """Judges a claim at several corners, and compiles a program for most of them."""
     judged = [setting for setting in corners(claim) if not refused(claim, setting)][:MOST]
