@@ -18,7 +18,7 @@ import pytest
 from attnlab_theory import compilation
 from tests import programs
 from tests.circles import Circles
-from tests.memory import Memory
+from tests.memory import FULL, SOONER, Memory
 from tests.shapes import check_shapes
 from tests.slowest import Durations
 
@@ -55,7 +55,7 @@ hypothesis.settings.load_profile("explore" if EXPLORING else "repeat")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    memory = Memory()
+    memory = Memory(FULL if config.getoption("markexpr") == "not slow" else SOONER)
     config.pluginmanager.register(memory)
     config.pluginmanager.register(Circles())
     # Neither for its workers, which hand it their reports, nor for processes that tests start.
