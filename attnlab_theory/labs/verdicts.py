@@ -26,7 +26,6 @@ import numpy as np
 import scipy  # special is loaded when first used: it takes a quarter of a second
 
 from attnlab_theory.claims import Beyond, ControlFinding, Finding, Findings, Identity, Instead, Paired, Verdict
-from attnlab_theory.claims.judging import judge
 from attnlab_theory.claims.statement import LEAST, Statement
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.estimates import ERROR_RATE, Estimate
@@ -50,6 +49,10 @@ PLANS = 10_000
 
 REPEATS = 50_000
 """Repetitions of a run that are drawn to see how often its interval misses."""
+
+
+Decides = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Whether intervals with these lower and upper ends would decide a statement."""
 
 
 class Case(NamedTuple):
@@ -295,7 +298,7 @@ def runs_needed(error_rate: float) -> int:
     return runs
 
 
-def runs_that_decide(estimate: Estimate, decides: Callable[[Interval], bool], error_rate: float) -> int | None:
+def runs_that_decide(estimate: Estimate, decides: Decides, error_rate: float) -> int | None:
     """The least number of runs that would decide a statement, if all had the mean and spread of those there are.
 
     The next runs will have another mean and spread, so as many may fall short. `chance_to_decide` says how often
@@ -303,19 +306,15 @@ def runs_that_decide(estimate: Estimate, decides: Callable[[Interval], bool], er
 
     Args:
         estimate: a number about training.
-        decides: whether an interval for that number would decide.
-        error_rate: of that interval.
+        decides: whether intervals for that number would decide.
+        error_rate: of each interval.
     """
-    spread = _spread(estimate, error_rate)
-    for runs in range(estimate.runs + 1, MANY + 1):
-        if decides(_interval(estimate.value, spread, runs, error_rate)):
-            return runs
-    return None
+    runs = np.arange(estimate.runs + 1, MANY + 1)
+    enough = decides(*_ends(estimate.value, _spread(estimate, error_rate), runs, error_rate))
+    return int(runs[np.argmax(enough)]) if enough.any() else None
 
 
-def chance_to_decide(
-    estimate: Estimate, decides: Callable[[Interval], bool], runs: int, error_rate: float
-) -> float:
+def chance_to_decide(estimate: Estimate, decides: Decides, runs: int, error_rate: float) -> float:
     """The probability that so many runs decide a statement, given those that there are.
 
     The runs that there are stay, and the others are drawn. Their mean and variance are uncertain, so these are
@@ -323,9 +322,9 @@ def chance_to_decide(
 
     Args:
         estimate: a number about training.
-        decides: whether an interval for that number would decide.
+        decides: whether intervals for that number would decide.
         runs: in all, more than there are.
-        error_rate: of that interval.
+        error_rate: of each interval.
     """
     have, more = estimate.runs, runs - estimate.runs
     spread, draws = _spread(estimate, error_rate), np.random.default_rng(0)
@@ -335,13 +334,10 @@ def chance_to_decide(
     means = estimate.value + moved * more / runs
     squares = (have - 1) * spread**2 + among + moved**2 * have * more / runs
     spreads = np.sqrt(squares / (runs - 1))
-    pairs = zip(means.tolist(), spreads.tolist(), strict=True)
-    return sum(decides(_interval(mean, each, runs, error_rate)) for mean, each in pairs) / PLANS
+    return float(np.mean(decides(*_ends(means, spreads, np.array(runs), error_rate))))
 
 
-def _plan(
-    open_: Sequence[tuple[Estimate, Callable[[Interval], bool]]], error_rate: float
-) -> tuple[int | None, float | None]:
+def _plan(open_: Sequence[tuple[Estimate, Decides]], error_rate: float) -> tuple[int | None, float | None]:
     """How many runs would decide all numbers that leave a statement open, and at least with what probability."""
     plans = [runs_that_decide(*each, error_rate) for each in open_]
     known = [runs for runs in plans if runs is not None]
@@ -352,9 +348,13 @@ def _plan(
     return runs, max(0.0, 1 - fail)
 
 
-def _interval(mean: float, spread: float, runs: int, error_rate: float) -> Interval:
-    reach = spread * _quantile(runs, error_rate) / math.sqrt(runs)
-    return Interval(mean - reach, mean + reach)
+def _ends(
+    mean: float | np.ndarray, spread: float | np.ndarray, runs: np.ndarray, error_rate: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of t intervals."""
+    quantiles = -scipy.special.stdtrit(runs - 1, error_rate / 2)
+    reach = spread * quantiles / np.sqrt(runs)
+    return mean - reach, mean + reach
 
 
 def _spread(estimate: Estimate, error_rate: float) -> float:
@@ -404,21 +404,32 @@ def miss_rate(estimate: Estimate, error_rate: float) -> float:
     return float(np.mean((spreads > 0) & (np.abs(np.mean(repeated, axis=1) - mean) > reach)))
 
 
-def _open(case: Case, error_rate: float) -> list[tuple[Estimate, Callable[[Interval], bool]]]:
-    """The numbers about training that leave a statement open, and what would decide each of them."""
+def _open(case: Case, error_rate: float) -> list[tuple[Estimate, Decides]]:
+    """The numbers about training that leave a statement open, and what would decide each of them.
 
-    def own(interval: Interval) -> bool:
-        told = [judge(case.predicted, interval, case.stated.resolution)]
-        if told[0] != Verdict.REFUTED and not isinstance(case.stated.control, Identity | Beyond):
-            told.append(_beside(case, interval).verdict)
-        return Verdict.INCONCLUSIVE not in told
+    A plan asks thousands of intervals. So these say of arrays what `judge`, `_beside` and `_beyond` say of one.
+    """
+    control, predicted = case.stated.control, case.predicted
 
-    def control(interval: Interval) -> bool:
-        return _beyond(case, interval) != Verdict.INCONCLUSIVE
+    def own(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        refuted = (high < predicted.low) | (low > predicted.high)
+        inside = (predicted.low <= low) & (high <= predicted.high)
+        supported = inside | (high - low <= case.stated.resolution)
+        if isinstance(control, Paired | Instead):
+            level = _level(case)
+            if level is None or _may_pass(level, predicted):
+                return refuted
+            supported &= (high < level.low) | (low > level.high)
+        return refuted | supported
+
+    def beyond(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        assert isinstance(control, Beyond)
+        return (low > control.above) | (high < control.above)
 
     numbers = [(case.estimate, own)] if case.stated.of_training else []
-    numbers += [(each, control) for each in case.beyond if each.over_runs]
-    return [(each, decides) for each, decides in numbers if not decides(each.at(error_rate))]
+    numbers += [(each, beyond) for each in case.beyond if each.over_runs]
+    now = [(each.at(error_rate), each, decides) for each, decides in numbers]
+    return [(each, decides) for at, each, decides in now if not decides(np.array(at.low), np.array(at.high))]
 
 
 def _quantile(runs: int, error_rate: float) -> float:
@@ -476,21 +487,26 @@ def _beside(case: Case, measured: Interval) -> ControlFinding:
 
     Only a control that lies outside the measured interval, and not inside the prediction, does not pass.
     """
-    control, predicted = case.stated.control, case.predicted
+    control, level = case.stated.control, _level(case)
     assert isinstance(control, Paired | Instead)
     paired = isinstance(control, Paired)
-    level = Interval.point(0.0) if paired else case.instead
-    fails = (
-        level is not None
-        and not measured.overlaps(level)
-        and not (level.low < predicted.high and level.high > predicted.low)
-    )
+    fails = level is not None and not measured.overlaps(level) and not _may_pass(level, case.predicted)
     return ControlFinding(
         what=control.what,
         number=measured if paired else level,
         is_difference=paired,
         verdict=Verdict.SUPPORTED if fails else Verdict.INCONCLUSIVE,
     )
+
+
+def _level(case: Case) -> Interval | None:
+    """What a control that needs no other number has."""
+    return Interval.point(0.0) if isinstance(case.stated.control, Paired) else case.instead
+
+
+def _may_pass(level: Interval, predicted: Interval) -> bool:
+    """Whether a control of this level lies inside the prediction."""
+    return level.low < predicted.high and level.high > predicted.low
 
 
 def _beyond(case: Case, interval: Interval) -> Verdict:

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import assume, given
 
 from attnlab_theory.claims import Beyond, Identity, Instead, Paired, Statement, Verdict
 from attnlab_theory.claims.judging import judge
@@ -199,8 +199,8 @@ def test_a_plan_says_how_probably_so_many_runs_decide(values, chance):
     that five seeds leave possible, each run with all its numbers.
     """
 
-    def decides(interval):
-        return judge(Interval.at_least(0.8), interval, 0.001) != Verdict.INCONCLUSIVE
+    def decides(low, high):
+        return (low >= 0.8) | (high < 0.8)
 
     accuracy = over_seeds("accuracy", values, 0.05, within=SHARES)
     rate, runs, count = 0.05 / 12, 6, 20_000
@@ -454,3 +454,27 @@ def test_the_plan_of_runs_covers_a_control_with_a_number_of_its_own():
     (left,) = lab.undecided
     assert (finding.verdict, finding.measured.contains(HALF)) == (Verdict.INCONCLUSIVE, True)
     assert left.decide > 5
+
+
+CONTROLS = st.one_of(
+    st.just(NO_CONTROL),
+    st.just(Paired("a")),
+    ENDS.filter(math.isfinite).map(lambda x: Instead("a", lambda *_: Interval.point(x))),
+)
+
+
+@given(values=NUMBERS, predicted=PREDICTED, control=CONTROLS, resolution=st.sampled_from([0.001, 0.5]))
+def test_so_many_runs_of_the_same_mean_and_spread_decide_and_fewer_do_not(values, predicted, control, resolution):
+    """What decides is said twice: of one interval by the judge, and of thousands at once by the plan."""
+    assume(np.std(values) > 0.01)
+    lab, _ = beside(values, lambda *_: predicted, control, resolution=resolution)
+
+    def verdict(runs):
+        rough = np.linspace(-1, 1, runs)
+        again = np.mean(values) + np.std(values, ddof=1) / np.std(rough, ddof=1) * rough
+        return beside(again.tolist(), lambda *_: predicted, control, resolution=resolution)[1].verdict
+
+    for left in lab.undecided:
+        assert left.decide is None or verdict(left.decide) != Verdict.INCONCLUSIVE
+        for runs in {left.runs + 1, (left.decide or 101) - 1} - {left.runs, left.decide}:
+            assert verdict(runs) == Verdict.INCONCLUSIVE
