@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("attnlab_theory", "experiments", "benchmarks", "tests")
+FOLDERS = ("attnlab_theory", "board", "experiments", "benchmarks", "tests")
 FILES = sorted(path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 MOST_WORDS = 30

@@ -100,7 +100,7 @@ def test_a_source_that_leads_nowhere_is_noticed():
     ]
 
 
-FOLDERS = ("attnlab_theory", "experiments", "tests", "benchmarks", "docs")
+FOLDERS = ("attnlab_theory", "board", "experiments", "tests", "benchmarks", "docs")
 
 
 def texts() -> dict[str, str]:

@@ -70,3 +70,17 @@ def test_no_top_level_package_called_experiments_is_installed(attnlab):
     (site,) = attnlab.parents[1].glob("lib/python*/site-packages")
     assert not (site / "experiments").exists()
     assert (site / "attnlab_theory" / "experiments").is_dir()
+
+
+@pytest.mark.slow("what a package without the folder board prints stays inside")
+def test_the_committed_board_is_printed_and_only_a_checkout_judges(attnlab, tmp_path):
+    """Starts the installed command three times."""
+    (site,) = attnlab.parents[1].glob("lib/python*/site-packages")
+    assert not (site / "board").exists()
+    told = json.loads(run(attnlab, "conform", "--peers", "--json", cwd=tmp_path))
+    assert told == json.loads((ROOT / "figures" / "conformance" / "board.json").read_text("utf-8"))
+    assert "A maintainer would call 10 cells a bug" in run(attnlab, "conform", "--peers", cwd=tmp_path)
+    asked = [str(attnlab), "conform", "--peers", "--install"]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--peers --install needs a checkout of attnlab" in done.stderr

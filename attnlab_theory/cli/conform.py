@@ -80,7 +80,8 @@ class Conform:
     template: Literal["numpy", "torch", "jax"] | None = None
     """Print an adapter for the kind of --as, to fill in."""
     peers: bool = False
-    """Judge the libraries that attnlab knows, or only TARGET, such as mlx."""
+    """Judge the libraries that attnlab knows, or only TARGET, such as mlx. That needs a checkout. A wheel prints
+    what was found."""
     install: bool = False
     """With --peers: make the environments of the libraries first."""
     environments: Path | None = None
@@ -252,16 +253,31 @@ class Conform:
         return code
 
     def _board(self) -> int:
-        """Judge other libraries, and write the board."""
-        from attnlab_theory.conform.peers import board
+        """Judge other libraries, and write the board. A wheel does not have what judges them: print its board."""
+        from attnlab_theory.conform.board import committed, is_checkout, text
 
-        if self.kind is not None or self.template is not None or self.junit is not None or self.json:
-            raise ValueError(
-                "--peers judges what the catalogue says: leave --as, --template, --json and --junit away"
+        if self.kind is not None or self.template is not None or self.junit is not None:
+            raise ValueError("--peers judges what the catalogue says: leave --as, --template and --junit away")
+        if is_checkout():
+            from board import command
+
+            return command.judged_and_written(
+                self.target,
+                self.board,
+                self.environments,
+                install=self.install,
+                again=self.again,
+                as_json=self.json,
             )
-        return board.judged_and_written(
-            self.target, self.board, self.environments, install=self.install, again=self.again
-        )
+        given = {"--install": self.install, "--again": self.again, "--environments": self.environments}
+        asked = [str(self.target)] * (self.target is not None) + [name for name, value in given.items() if value]
+        if asked or self.board != Conform.board:
+            raise ValueError(
+                f"--peers {' '.join(asked or ['--board'])} needs a checkout of attnlab, whose folder board judges "
+                "other libraries; attnlab conform --peers alone prints what was found"
+            )
+        print(json.dumps(committed(), indent=1) if self.json else text(committed()))
+        return 0
 
     def _profiled(self, caller: "Fenced", declared: dict[str, Any]) -> int:
         """Print how the target wants to be called, and what it seems to be."""

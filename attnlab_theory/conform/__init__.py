@@ -23,8 +23,8 @@ Without a kind, `advice` names the one that explains a target's answers. What ho
 `precision` and `watching` tell float64 that is float32 inside, and `costly` leaves out calls that hang or end the
 process. `recording` remembers calls, and `replays` writes those that show a failure as a snippet.
 
-`vectors` asks ONNX's vectors, and exports ours. `peers` judges other libraries. `templates` are adapters to fill
-in.
+`vectors` asks ONNX's vectors, and exports ours. `templates` are adapters to fill in. The
+folder `board` of a checkout judges other libraries.
 
 `callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
 hands over arrays of the target's own framework (`frameworks`, `exchange`), and says in one line whatever goes

@@ -131,7 +131,7 @@ def run(commit: str, path: Path, options: list[str]) -> int:
     with copied(commit) as tree:
         for file in sorted((tree / "attnlab_theory").rglob("*.py")):
             name = file.relative_to(tree).as_posix()
-            if file.name != "__init__.py" and "/peers/" not in name:
+            if file.name != "__init__.py":
                 file.write_text(saying_what_is_reached(file.read_text("utf-8"), name), "utf-8")
         folder = tree.parent / "reach"
         folder.mkdir()

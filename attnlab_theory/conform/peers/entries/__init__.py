@@ -1,1 +1,0 @@
-"""The entry points, by what they have in common."""
