@@ -426,6 +426,13 @@ def test_the_newest_version_is_shown(judged, tmp_path):
 # What is committed.
 
 
+@pytest.fixture(scope="module")
+def committed():
+    """The committed results as a page, and as plain values."""
+    found = cells.results(COMMITTED, ENTRIES)
+    return page.page(found), cells.summary(found)
+
+
 def test_every_committed_result_has_its_entry_and_every_entry_its_result():
     found = cells.results(COMMITTED, ENTRIES)
     assert [result.entry.name for result in found] == [each.name for each in ENTRIES]
@@ -440,20 +447,17 @@ def test_a_committed_result_is_of_the_committed_adapter_and_version(subtests):
             assert [*result.told["kinds"]] == [*result.entry.kinds]
 
 
-def test_the_committed_page_is_what_the_results_give():
-    written = (COMMITTED / "README.md").read_text("utf-8")
-    assert written == page.page(cells.results(COMMITTED, ENTRIES))
+def test_the_committed_page_is_what_the_results_give(committed):
+    assert (COMMITTED / "README.md").read_text("utf-8") == committed[0]
 
 
-def test_the_committed_json_and_the_newest_summary_are_one():
-    written = json.loads((COMMITTED / command.JSON).read_text("utf-8"))
-    assert written == cells.summary(cells.results(COMMITTED, ENTRIES))
+def test_the_json_that_a_wheel_has_is_what_the_results_give(committed):
+    assert json.loads((COMMITTED / command.JSON).read_text("utf-8")) == committed[1]
 
 
-def test_ten_of_twenty_cells_that_fail_are_bugs_and_nine_are_about_queries_that_see_no_key():
-    told = json.loads((COMMITTED / command.JSON).read_text("utf-8"))
+def test_ten_of_twenty_cells_that_fail_are_bugs_and_nine_are_about_queries_that_see_no_key(committed):
     found = {
-        word: {(each["name"], column) for each, column, _ in board.with_word(told, word)}
+        word: {(each["name"], column) for each, column, _ in board.with_word(committed[1], word)}
         for word in ("bug", "biased", "undefined")
     }
     keras = {(f"keras.{backend}", "causal") for backend in ("jax", "numpy", "torch")}
@@ -475,11 +479,10 @@ def test_ten_of_twenty_cells_that_fail_are_bugs_and_nine_are_about_queries_that_
     }
 
 
-def test_the_first_screen_of_the_page_says_what_a_maintainer_would_call_a_bug():
-    first, _, rest = (COMMITTED / "README.md").read_text("utf-8").partition("![the board]")
-    told = json.loads((COMMITTED / command.JSON).read_text("utf-8"))
+def test_the_first_screen_of_the_page_says_what_a_maintainer_would_call_a_bug(committed):
+    first, _, rest = committed[0].partition("![the board]")
     assert len(first.splitlines()) < 40
-    for each, column, cell in board.with_word(told, "bug"):
+    for each, column, cell in board.with_word(committed[1], "bug"):
         assert f"| {each['called']} | {each['version']} | {column} | {cell['identity']} |" in first
     performer = "https://github.com/google-research/google-research/issues/436"
     assert f"({performer}) (closed; an author answers that it should not matter" in first
@@ -487,9 +490,9 @@ def test_the_first_screen_of_the_page_says_what_a_maintainer_would_call_a_bug():
     assert rest.count("FAILS") == 10
 
 
-def test_every_red_cell_links_an_issue_or_says_that_none_is_known():
-    lines = (COMMITTED / "README.md").read_text("utf-8").splitlines()
-    red = [cell for line in lines for cell in line.split(" | ") if "FAILS" in cell or cell.startswith("biased;")]
+def test_every_red_cell_links_an_issue_or_says_that_none_is_known(committed):
+    every = [cell for line in committed[0].splitlines() for cell in line.split(" | ")]
+    red = [cell for cell in every if "FAILS" in cell or cell.startswith("biased;")]
     assert len(red) == 11
     for cell in red:
         assert "; no issue known" in cell or re.search(r"\[(\S+)#(\d+)\]\(https://github.com/\1/issues/\2\)", cell)
@@ -547,12 +550,11 @@ def wheel(monkeypatch):
     monkeypatch.setattr(board, "FILE", COMMITTED / command.JSON)
 
 
-def test_a_wheel_prints_the_committed_board(wheel, capsys):
-    page = (COMMITTED / "README.md").read_text("utf-8")
+def test_a_wheel_prints_the_committed_board(wheel, capsys, committed):
     assert main(["conform", "--peers"]) == 0
     parts = capsys.readouterr().out.strip().split("\n\n")
     assert len(parts) > 5
-    assert [part for part in parts if part not in page] == []
+    assert [part for part in parts if part not in committed[0]] == []
     assert main(["conform", "--peers", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == board.committed()
 
@@ -585,11 +587,11 @@ def test_a_name_stands_for_a_library_or_an_entry_point():
 
 
 @pytest.mark.slow("the page of the same committed results stays inside")
-def test_the_figure_explains_every_word_of_its_cells():
+def test_the_figure_explains_every_word_of_its_cells(committed):
     pytest.importorskip("matplotlib")
     from board import figure
 
-    drawn = figure.drawn(cells.summary(cells.results(COMMITTED, ENTRIES)))
+    drawn = figure.drawn(committed[1])
     words = {" ".join(text.get_text().split()) for axes in drawn.axes for text in axes.texts}
     assert {"holds", "undefined by the library", "biased"} <= words
     assert len({figure.COLOURS[word] for word in ("bug", "biased", "undefined", "documented", "holds")}) == 5
