@@ -1,6 +1,7 @@
 """Does one head always err more than two, or only with a bad query? (docs/mathematics/noisy_keys.md)."""
 
 import dataclasses
+import math
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -102,7 +103,17 @@ def _two_heads(variance: float) -> float:
     return two_heads_error(16, STRENGTH[variance], variance)
 
 
-ANY_QUERY = at_least(n=2) | {"n <= d": lambda s: s.n <= s.d, "a > 0": lambda s: s.variance > 0}
+def _spread(setting: SingleQuery) -> float:
+    """The standard deviation of every score but that of the stretched key."""
+    others = setting.on_others * math.sqrt(setting.n - 2)
+    return math.sqrt(setting.variance) * math.hypot(setting.on_a, setting.on_b, others)
+
+
+ANY_QUERY = (
+    at_least(n=2)
+    | {"n <= d": lambda s: s.n <= s.d, "a > 0": lambda s: s.variance > 0}
+    | {"scores spread by 300 at most": lambda s: _spread(s) <= 300}
+)
 SOUGHT = {"n = 16": lambda s: s.n == 16, "the best query was sought": lambda s: s.variance in BEST}
 FOR_THE_PAIR = {"a query for the pair": lambda s: s.on_others == 0}
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.claims.claim import Claim, Rival, foil
+from attnlab_theory.claims.hypotheses import at_least, more_than
 from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.setting import Setting, Traced
@@ -190,7 +191,7 @@ ANY = Claim(
     statement=r"For any means and any covariances, one for each key, the moments of the weights are those of "
     r"independent scores $z_i \sim N(\mu_i \cdot q, q^T \Sigma_i q)$.",
     source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
-    hypotheses={"beta > 0": lambda s: s.beta > 0, "variance >= 0": lambda s: s.variance >= 0},
+    hypotheses=at_least(n=2, d=1) | more_than(beta=0, variance=0) | FIRST_OR_SECOND,
     predict=lambda s: Interval.point(_moment(_any_laws(s), s)),
     draw=_any_moment,
     bound=_range,

@@ -133,7 +133,11 @@ class ShareMoment(Setting):
 def _share_moment(key: PRNGKeyArray, setting: ShareMoment) -> Float[Array, ""]:
     means = problem.means_of(setting.n, setting.d)
     keys = problem.keys_around(key, means, setting.variance)
-    share = _share(problem.output(problem.ask_for_both(means, setting.beta), keys))
+    query = problem.ask_for_both(means, setting.beta)
+    weights = problem.output(query, keys)
+    # Under strong noise other keys may leave the pair less than a float32 can hold. The pair alone has the share.
+    is_seen = weights[0] + weights[1] > jnp.finfo(weights.dtype).tiny
+    share = _share(jnp.where(is_seen, weights[:2], problem.output(query, keys[:2])))
     return jnp.where(setting.order == 1, share, (share - 0.5) ** 2)
 
 

@@ -36,7 +36,7 @@ def both_doubt_more(n: int, beta: float, threshold: float) -> float:
     smaller of the two.
     """
     logit = float(scipy.special.logit(threshold))
-    rest = float(np.logaddexp(beta, math.log(n - 2))), math.log(n - 1)
+    rest = float(np.logaddexp(beta, math.log(n - 2) if n > 2 else -math.inf)), math.log(n - 1)
     chances = [float(scipy.special.ndtr(((r + logit) / beta - 1) / math.sqrt(STRETCH))) for r in rest]
     return min(chances) - chances[0] * chances[1]
 

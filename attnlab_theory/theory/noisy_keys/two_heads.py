@@ -84,7 +84,7 @@ def landing_probability(
     with the weights of head 2, 1 / (e^beta + n - 1) and e^beta / (e^beta + n - 1).
     """
     if heads == 1:
-        log_rest = float(np.logaddexp(beta, math.log(n - 2)))
+        log_rest = float(np.logaddexp(beta, math.log(n - 2) if n > 2 else -math.inf))
         on_a = (0.0, 1.0)
         on_b = (math.exp(beta - log_rest), -math.exp(beta - log_rest))
     else:
