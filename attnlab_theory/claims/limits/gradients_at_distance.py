@@ -67,9 +67,10 @@ def _norm_of_a_step(setting: LinearRecurrence) -> float:
 
 
 def _linear_rounding(setting: LinearRecurrence) -> float:
-    # Every step sums d products of a matrix that is known to a few d eps. Its powers stretch by `stretch` at most.
+    # Every step sums d products of a matrix that is known to a few d eps. Its powers stretch by `stretch` or by its
+    # inverse at most.
     steps = 8 * setting.d * (setting.distance + 1)
-    return EPS * steps * setting.stretch**2 * setting.gain**setting.distance
+    return EPS * steps * max(setting.stretch, 1 / setting.stretch) ** 2 * setting.gain**setting.distance
 
 
 LINEAR = exact_claim(
@@ -164,11 +165,13 @@ RATE = Claim(
     name="tanh-recurrence-gradient",
     statement=r"Over $\delta$ steps of a tanh layer of width $d$ and gain $g$ the mean squared gradient is "
     r"$\chi^\delta$, $\chi = g^2 \mathbb{E}[\tanh'(\sqrt{q}z)^2]$, where $q$ is the variance of what a unit is "
-    r"given. The relative error is at most $2\delta/d + 0.02$.",
+    r"given. The relative error is at most $2\delta/d + 0.02$ where $d \geq 32$ and $d \geq \delta^2$.",
     source="mathematics/limits.md#gradients-through-a-recurrent-layer; Poole et al. 2016; Pascanu et al. 2013; "
     "ann-hw3/5.1",
     hypotheses={f"0 <= distance <= {LONGEST}": lambda s: 0 <= s.distance <= LONGEST}
-    | at_least(d=1)
+    # One matrix makes all the steps. In a narrow layer its powers are not like products of independent matrices.
+    | at_least(d=32)
+    | {"distance**2 <= d": lambda s: s.distance**2 <= s.d}
     | more_than(gain=0, drive=0)
     | at_most(gain=4, drive=4)
     | {f"{WARM_UP} steps are enough to settle": _has_settled},

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
-from attnlab_theory.claims.hypotheses import at_least, more_than
+from attnlab_theory.claims.hypotheses import at_least, at_most, more_than
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, bounded, known_variance
 from attnlab_theory.theory.limits import hopfield as theory
@@ -69,7 +69,8 @@ def _step_rounding(setting: HopfieldState) -> float:
     return EPS * (8 * (setting.d + 2) * score + 2 * setting.n + 4 + 64 * setting.d)
 
 
-STORED = at_least(n=1, d=1, trial=0) | more_than(strength=0)
+STORED = at_least(n=1, d=1, trial=0, strength=1e-3) | at_most(strength=1e3)
+"""Energies of size 1/strength lose the digits of what a step gains, if the strength is far less."""
 
 MEMORIES = tuple(
     HopfieldState(n=16, d=8, strength=strength, trial=trial) for strength in (1.0, 4.0, 16.0) for trial in range(2)
@@ -144,14 +145,18 @@ def _share_of_copy_bound(key: PRNGKeyArray, setting: StoredPatterns) -> Float[Ar
     gap = setting.strength * (scores[0] - jnp.max(jnp.where(there[0, 1:], scores[1:], -jnp.inf)))
     escaped = (setting.n - 1) * jnp.exp(-gap)
     furthest = jnp.max(jnp.where(there[0], jnp.linalg.norm(patterns - patterns[:1], axis=1), 0.0))
-    retrieved = attention(patterns[:1], patterns, patterns, there, scale=setting.strength)[0]
-    error = jnp.linalg.norm(retrieved - patterns[0])
+    # Values are relative to the pattern that is asked for, so that a small error is not the difference of two large
+    # numbers.
+    missed = attention(patterns[:1], patterns, patterns - patterns[:1], there, scale=setting.strength)[0]
+    error = jnp.linalg.norm(missed)
     return error / (escaped / (1 + escaped) * furthest)
 
 
 DRAWN = (
     at_least(d=1)
     | more_than(strength=0)
+    # Weights at larger strengths leave the range of float32.
+    | at_most(strength=32)
     | {
         f"1 < n <= {MOST}": lambda s: 1 < s.n <= MOST,
         f"d <= {WIDEST}": lambda s: s.d <= WIDEST,
@@ -163,7 +168,8 @@ RETRIEVAL = Claim(
     statement=r"A stored pattern separated from the others by $\Delta$ is retrieved to within the copy bound: "
     r"$\frac{(n-1)e^{-\beta\Delta}}{1 + (n-1)e^{-\beta\Delta}}\max_i\|x_i - x_j\|$.",
     source="mathematics/limits.md#retrieval-of-a-stored-pattern; Ramsauer et al. 2021, theorem 5",
-    hypotheses=DRAWN,
+    # On a line all patterns may be the same.
+    hypotheses=DRAWN | at_least(d=2),
     predict=Interval.at_most(1.0),
     draw=_share_of_copy_bound,
     # Twice the bound is allowed. If draws were declared to lie in [0, 1], the claim would be assumed and not

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
-from attnlab_theory.claims.hypotheses import at_least, more_than
+from attnlab_theory.claims.hypotheses import at_least, at_most, more_than
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
@@ -72,6 +72,16 @@ def _furthest(key: PRNGKeyArray, setting: WantedWeights) -> Scalar:
 
 TURNS = 300
 """Steps of least squares: many more than are needed for the gaps between the singular values here."""
+
+
+def _turns_are_enough(setting: WantedWeights) -> bool:
+    """Whether alternating least squares tells the d-th singular direction from the next.
+
+    A turn shrinks what is left of the next one by the square of their ratio. The distance errs by the square of
+    what is left.
+    """
+    sizes = np.linalg.svd(_centred(np.log(setting.weights)), compute_uv=False)
+    return bool((sizes[setting.d] / sizes[setting.d - 1]) ** (2 * TURNS) <= 1e-8)
 
 
 def _distance(key: PRNGKeyArray, setting: WantedWeights) -> Scalar:
@@ -204,7 +214,7 @@ LEAST_ERROR = exact_claim(
     "squared singular values beyond the $d$-th. Alternating least squares from random keys finds "
     "that head.",
     source="mathematics/limits.md#which-weights-a-narrow-head-can-have; Eckart and Young 1936",
-    hypotheses=TRIED | {"d < n": lambda s: s.d < s.n},
+    hypotheses=TRIED | {"d < n": lambda s: s.d < s.n, f"{TURNS} turns are enough": _turns_are_enough},
     predict=lambda s: Interval.point(theory.least_error(s.weights, s.d)),
     draw=_distance,
     rounding=lambda s: _rounding(s.n),
@@ -268,7 +278,7 @@ SHARP = exact_claim(
     statement=r"On a circle, a head of width two lets each of $n$ tokens pick itself: sharp weights need no width, "
     r"exact ones do.",
     source="mathematics/limits.md#sharp-weights-need-no-width",
-    hypotheses=at_least(n=2) | more_than(strength=0),
+    hypotheses=at_least(n=2) | more_than(strength=0) | at_most(strength=MOST),
     predict=lambda s: Interval.point(theory.circle_leak(s.n, s.strength)),
     draw=_leak,
     rounding=lambda s: _rounding(s.n),

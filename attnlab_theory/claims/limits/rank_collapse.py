@@ -263,7 +263,8 @@ CUBES = exact_claim(
     r"$R A \Sigma_R V^\top$, to within "
     r"$\frac{e^s - 1 - s}{s}\|V\| \|\Sigma_R\|^{1/2} |\Sigma_R^{1/2} A^\top r_i|$, $s = aD^2$.",
     source="mathematics/limits.md#what-a-layer-leaves-of-small-differences; Dong et al. 2021, for the order",
-    hypotheses=A_CROWD | {"one layer": lambda s: s.layers == 1},
+    # Rounding hides the remainder of smaller differences.
+    hypotheses=A_CROWD | at_least(diameter=0.01) | {"one layer": lambda s: s.layers == 1},
     predict=lambda s: Interval.at_most(theory.cubing_error(s.diameter, 1.0)),
     draw=_cubing_remainder,
     rounding=_cubing_rounding,
