@@ -152,6 +152,9 @@ HYPOTHESES = {
         s.estimator is not Estimator.TRIGONOMETRIC or s.difference_square <= 30
     ),
     "a < 1/8": lambda s: s.a < 0.125,
+    "a parameter of generalized or dense features": lambda s: (
+        s.estimator in (Estimator.GENERALIZED, Estimator.DENSE) or s.a == 0
+    ),
     "d >= 2": lambda s: s.d >= 2,
 }
 

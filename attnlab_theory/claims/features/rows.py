@@ -90,7 +90,10 @@ def _row(estimator: Estimator, m: int) -> RatioOfMeans:
 
 
 SOURCE = "mathematics/features.md#a-row-of-attention-is-a-ratio"
-DRAWN = at_least(n=2, d=2) | {"1 <= m <= projections": lambda s: 1 <= s.m <= s.projections}
+DRAWN = at_least(n=2) | {
+    "d = 2: errors are integrals over the plane": lambda s: s.d == 2,
+    "1 <= m <= projections": lambda s: 1 <= s.m <= s.projections,
+}
 POSITIVE_MAPS = {"the features are positive": lambda s: s.estimator in (Estimator.POSITIVE, Estimator.HYPERBOLIC)}
 
 BIAS = Claim(
@@ -220,7 +223,8 @@ WITHIN = Claim(
     statement="A weight made of positive features lies within one of the delta method's deviations far more often "
     "than a normal one would: rare projections make up the deviation, and most draws hold none of them.",
     source=f"{SOURCE}; Gil-Pelaez 1951",
-    hypotheses=at_least(n=2, f=2) | POSITIVE_MAPS | {"0 <= offset < n": lambda s: 0 <= s.offset < s.n},
+    # The characteristic function of fewer projections does not die away.
+    hypotheses=at_least(n=2, f=16) | POSITIVE_MAPS | {"0 <= offset < n": lambda s: 0 <= s.offset < s.n},
     predict=_chance_within,
     draw=_is_within,
     bound=proportion(),

@@ -24,6 +24,7 @@ from attnlab_theory.attention import (
 )
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.identities.leaks import leaks, random_tokens
 from attnlab_theory.sampling import gaussian_projection
@@ -118,11 +119,19 @@ def _moves(statement: str, least: float) -> Rival:
     )
 
 
+A_MAP = at_least(d=1, m=1)
+SHORT = at_least(norm=0) | at_most(norm=4)
+"""Features of longer points leave the range of float32, if nothing is subtracted from their logarithms."""
+A_ROW = A_MAP | SHORT | at_least(t=1, eps=0)
+WITHOUT_AN_EPS = {"nothing is added": lambda s: s.eps == 0}
+
 CANCELS = exact_claim(
     name="maxima-that-cancel",
     statement="Subtracting each query's largest log feature, or one number from all keys, moves no weight.",
     source="mathematics/features.md#what-may-be-subtracted; Choromanski et al. 2021, appendix",
-    hypotheses={"nothing is added": lambda s: s.eps == 0},
+    hypotheses=A_ROW
+    | WITHOUT_AN_EPS
+    | {"no key has a maximum of its own": lambda s: s.subtracted is not Subtracted.EACH_KEY},
     predict=Interval.point(0.0),
     draw=_change,
     rounding=_rounding,
@@ -140,6 +149,7 @@ PER_KEY = foil(
     name="a-maximum-of-each-key-cancels",
     statement="Subtracting each key's own largest log feature leaves every weight alone.",
     source="mathematics/features.md#what-may-be-subtracted, it divides each key's weight by a factor of its own",
+    hypotheses=A_ROW | WITHOUT_AN_EPS | {"each key's own": lambda s: s.subtracted is Subtracted.EACH_KEY},
     settings=tuple(
         StabilisedRow(subtracted=Subtracted.EACH_KEY, t=16, d=16, m=64, norm=norm, eps=0.0) for norm in (1.0, 2.0)
     ),
@@ -151,7 +161,7 @@ WITH_EPS = foil(
     statement=r"An eps of $10^{-4}$ or $10^{-3}$, added to features whose largest is one, moves no weight by more "
     r"than $10^{-5}$.",
     source="mathematics/features.md#what-may-be-subtracted, the eps of published implementations",
-    hypotheses={},
+    hypotheses=A_ROW,
     predict=Interval(0.0, 1e-5),
     settings=tuple(
         StabilisedRow(subtracted=Subtracted.EACH_QUERY_AND_ALL_KEYS, t=16, d=16, m=64, norm=norm, eps=eps)
@@ -180,6 +190,7 @@ KERNEL = Claim(
     statement=r"The mean of $\phi(x) \cdot \phi(y)$ is $e^{x \cdot y}$, also where each point's largest log "
     "feature was subtracted.",
     source="mathematics/features.md#what-may-be-subtracted, such an estimate never exceeds one",
+    hypotheses=A_MAP | SHORT,
     predict=lambda s: Interval.point(np.exp(s.norm**2)),
     draw=_subtracted_estimate,
     bound=bounded(0.0, 1.0001),
@@ -231,11 +242,15 @@ CAUSAL_ROUNDING = 100 * EPS
 """Outputs are means of values below 4. A factor that cancels leaves an error of a few roundings."""
 
 
+IN_ORDER = A_MAP | at_least(t=2, eps=0) | at_most(eps=1)
+OVER_ALL = {"the maximum over all positions": lambda s: s.maximum is Maximum.ALL}
+
 SEEN_SO_FAR = exact_claim(
     name="a-maximum-over-the-past-is-causal",
     statement="With or without an eps, no output depends on a later input if the maximum over the keys seen so "
     "far is subtracted from the log features.",
     source="mathematics/features.md#a-maximum-over-the-past",
+    hypotheses=IN_ORDER | {"the maximum so far": lambda s: s.maximum is Maximum.SO_FAR},
     predict=Interval.point(0.0),
     draw=_movement,
     rounding=CAUSAL_ROUNDING,
@@ -253,6 +268,7 @@ WITHOUT_EPS = dataclasses.replace(
     statement="Without an eps, earlier outputs move by rounding only if the maximum over all positions is "
     "subtracted from the log features.",
     source="mathematics/features.md#a-maximum-over-the-past",
+    hypotheses=IN_ORDER | OVER_ALL | WITHOUT_AN_EPS,
     settings=tuple(CausalRow(maximum=Maximum.ALL, t=t, d=4, m=8, eps=0.0) for t in (6, 12)),
 )
 
@@ -262,6 +278,7 @@ ALL_POSITIONS = foil(
     statement="Even with an eps, no output depends on the future if the maximum over all positions is subtracted "
     "from the log features.",
     source="mathematics/features.md#a-maximum-over-the-past, performer-pytorch's issue tracker",
+    hypotheses=IN_ORDER | OVER_ALL,
     settings=(
         CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=1e-3),
         CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=1e-2),

@@ -203,7 +203,8 @@ NAIVE = Claim(
     statement="A test that asks for the error of positive features at $L = 2$ within 10 % of $e^L - 1$, from "
     "$10^5$ draws, fails correct code in a third of its runs.",
     source="mathematics/features.md#measuring-errors-made-by-rare-projections; Gil-Pelaez 1951",
-    hypotheses={"L > 0": lambda s: s.sum_square > 0} | at_least(draws=1) | more_than(tolerance=0),
+    # The inversion met simulations at the ends of these ranges: its nodes are wide and fine enough there.
+    hypotheses=at_least(draws=1, sum_square=0.1) | at_most(sum_square=3, tolerance=1) | more_than(tolerance=0),
     predict=lambda s: Interval.point(theory.naive_test_failure(s.sum_square, s.draws, s.tolerance)),
     draw=_fails,
     bound=proportion(),

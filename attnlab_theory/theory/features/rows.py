@@ -19,6 +19,12 @@ STEP = 0.15
 """The distance of nodes in the quadrature over one coordinate of a projection. For Gaussian integrals the trapezoid
 rule converges faster than any power. Unlike Gauss's rule it stays accurate where the integrand oscillates."""
 
+LOG_STEP, RADIANS = 0.02, 0.25
+"""The distances of nodes where a characteristic function is integrated: in ln t, and in radians of the bulk."""
+
+MOST_STEPS = 20_000
+"""The most steps along a characteristic function. That of eight projections or more has died away long before."""
+
 MISSED = 1e-6
 """The largest part of the law of a ratio or of 1/D that a quadrature may miss."""
 
@@ -183,9 +189,25 @@ def _one_projection(estimator: Estimator, q: np.ndarray, k: np.ndarray) -> tuple
 
 
 def _chance_of_positive_sum(values: np.ndarray, chances: np.ndarray, m: int) -> float:
-    """P(sum of m independent copies > 0), by inversion of the characteristic function."""
+    """P(sum of m independent copies > 0), by inversion of the characteristic function.
+
+    Rare values make the deviation, and the bulk of the law may be far narrower. So steps in ln t end where the bulk
+    would turn by more than `RADIANS` in one of them. From there steps have that length, until the function has died
+    away.
+    """
     deviation = math.sqrt(chances @ values**2 - (chances @ values) ** 2)
-    log_t = np.linspace(-13.0, 5.0, 401)
-    t = np.exp(log_t) / (deviation * math.sqrt(m))
-    share = np.array([chances @ np.exp(1j * x * values) for x in t]) ** m
-    return 0.5 + float(np.trapezoid(np.imag(share), log_t)) / math.pi
+    order = np.argsort(values)
+    quartiles = values[order][np.searchsorted(np.cumsum(chances[order]), (0.25, 0.5, 0.75))]
+    step = RADIANS / (m * float(np.max(np.abs(quartiles))))
+    last = math.log(step / LOG_STEP)
+    first = last + 13.0 + math.log(deviation * math.sqrt(m))
+    log_t = last - LOG_STEP * np.arange(math.ceil(first / LOG_STEP), -1, -1)
+    share = np.array([chances @ np.exp(1j * x * values) for x in np.exp(log_t)]) ** m
+    low = float(np.trapezoid(np.imag(share), log_t))
+    turns, turn = np.exp(1j * math.exp(last) * values), np.exp(1j * step * values)
+    found = [share[-1]]
+    while abs(found[-1]) > 1e-9 and len(found) < MOST_STEPS:
+        turns = turns * turn
+        found.append((chances @ turns) ** m)
+    high = float(np.trapezoid(np.imag(found) / (1 / LOG_STEP + np.arange(len(found)))))
+    return 0.5 + (low + high) / math.pi
