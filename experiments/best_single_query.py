@@ -13,7 +13,7 @@ def draw_figure(findings: Findings):
 
     figure, (left, right) = style.panels(
         "To average the values of two keys, the best single query, which scores all other keys negatively,\n"
-        "errs less than two heads if the noise is small",
+        "errs less than two heads that ask for one key each, if the noise is small",
         columns=2,
         size=(10.4, 4.2),
     )

@@ -77,6 +77,8 @@ class Undecidable:
     """How many training runs the undecided finding has. More of them may decide, and are not meant."""
     decide: int | None = None
     """How many training runs would decide, if the next are like these."""
+    chance: float | None = None
+    """With what probability so many would decide; given with `decide`."""
     more_than: int | None = None
     """So many training runs would not decide. Either this or `decide` is given."""
     why: str
@@ -85,6 +87,8 @@ class Undecidable:
     def __post_init__(self) -> None:
         if (self.decide is None) == (self.more_than is None):
             raise ValueError(f"{self.claim} at {self.setting} needs one of decide and more_than")
+        if (self.chance is None) == (self.decide is not None):
+            raise ValueError(f"{self.claim} at {self.setting} needs chance beside decide, and only there")
 
     @property
     def runs(self) -> str:
@@ -102,7 +106,7 @@ class Undecidable:
     def as_json(self) -> dict[str, Any]:
         """The claim, its setting, how many runs there are, and how many would decide: null if more than 100."""
         told = {"claim": self.claim, "setting": setting_of(self.setting), "runs": self.seeds}
-        return {**told, "runs_that_decide": self.decide, "why": self.why}
+        return {**told, "runs_that_decide": self.decide, "probability": self.chance, "why": self.why}
 
 
 T = TypeVar("T", Fresh, Undecidable)

@@ -288,7 +288,8 @@ def _answer_text(answer: Answer) -> Iterable[RenderableType]:
         for each in e.earlier:
             yield Padding(Text(f"before, with {each.draws} seeds: {each.verdict}"), (0, 0, 0, 6))
         for each in e.undecidable:
-            told = f"{each.runs} training runs would decide; there are {each.seeds}. {each.why}"
+            chance = "" if each.chance is None else f" with probability {each.chance:.2f}"
+            told = f"{each.runs} training runs would decide{chance}; there are {each.seeds}. {each.why}"
             yield Padding(Text(f"{each.setting}: {told}"), (0, 0, 0, 6))
     yield Text()
 

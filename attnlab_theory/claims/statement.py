@@ -110,7 +110,8 @@ class Statement:
     """A quantity lies in the predicted interval, wherever its setting has the given fields.
 
     Raises:
-        ValueError: if the control is `Paired`, and a difference of 0 lies inside the prediction.
+        ValueError: if there is no control, if nothing says what it is, or if it is `Paired` and a difference of 0
+            lies inside the prediction.
 
     Example:
         Attention with positions has a lower loss than attention without: the difference lies above 0, for words.
@@ -156,6 +157,13 @@ class Statement:
     """With fewer training runs the statement is not judged."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.control, Paired | Instead | Beyond | Identity):
+            raise ValueError(f"{self.name}: control is Paired, Instead, Beyond or Identity, not {self.control!r}")
+        told = self.control.why if isinstance(self.control, Identity) else self.control.what
+        if not told.strip():
+            raise ValueError(
+                f"{self.name}: {type(self.control).__name__} does not say what the control is, or why none"
+            )
         if (
             isinstance(self.control, Paired)
             and isinstance(self.predicted, Interval)

@@ -21,7 +21,9 @@ from tests.answers.test_sheet import committed, text_of
 ROOT = Path(__file__).parents[2]
 FRESH, DECLARED = declarations.declared()
 HEADS = "number-of-heads-stays-within-the-margin"
-SIX = Undecidable(lab="captions", claim=HEADS, setting="arm=heads-6", seeds=5, decide=6, why="Nobody has time.")
+SIX = Undecidable(
+    lab="captions", claim=HEADS, setting="arm=heads-6", seeds=5, decide=6, chance=0.625, why="Nobody has time."
+)
 RUN = Fresh(lab="captions", name="heads", first=100, seeds=9, options="--arms scratch heads-6", decides=(HEADS,))
 RECORD = {"command": RUN.command, "seed": 100, "seeds": 9}
 YES, NO, UNKNOWN = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE
@@ -60,7 +62,10 @@ def test_what_no_run_of_this_size_decides_is_no_reason_for_exit_code_1():
     assert sheet.exit_code([answer]) == 0
     shown = " ".join(text_of([answer]).split())
     assert shown.startswith("ann-hw3/bonus undecidable-here")
-    assert "arm=heads-6: about 6 training runs would decide; there are 5. Nobody has time." in shown
+    assert (
+        "arm=heads-6: about 6 training runs would decide with probability 0.62; there are 5. Nobody has time."
+        in shown
+    )
     told = answer.as_json()
     assert list(told) == ["id", "question", "answer", "evidence", "status", "undecidable"]
     assert told["status"] == "undecidable-here"
@@ -70,6 +75,7 @@ def test_what_no_run_of_this_size_decides_is_no_reason_for_exit_code_1():
             "setting": {"arm": "heads-6"},
             "runs": 5,
             "runs_that_decide": 6,
+            "probability": 0.625,
             "why": "Nobody has time.",
         }
     ]
@@ -211,7 +217,13 @@ def test_two_runs_that_decide_one_statement_are_refused():
 def test_a_declaration_has_one_number():
     with pytest.raises(ValueError, match=f"{HEADS} at arm=heads-6 needs one of decide and more_than"):
         dataclasses.replace(SIX, more_than=100)
-    assert dataclasses.replace(SIX, decide=None, more_than=100).runs == "more than 100"
+    with pytest.raises(ValueError, match="needs chance beside decide, and only there"):
+        dataclasses.replace(SIX, chance=None)
+    many = dataclasses.replace(SIX, decide=None, chance=None, more_than=100)
+    assert many.runs == "more than 100"
+    assert "more than 100 training runs would decide; " in " ".join(
+        text_of([bonus(about_heads(), None, (many,))]).split()
+    )
 
 
 def about(lab, folder=""):
@@ -272,4 +284,5 @@ def test_what_is_declared_undecidable_is_undecided_and_takes_that_many_runs(decl
     assert found, "it is decided by now: remove the declaration"
     assert {each.runs for each in found} == {declared.seeds}
     assert {each.decide for each in found} == {declared.decide}
+    assert {None if each.chance is None else round(each.chance, 2) for each in found} == {declared.chance}
     assert declared.more_than in (None, MANY)

@@ -351,6 +351,12 @@ def test_no_verdict_is_better_than_that_on_the_control(values, beyond, above):
     assert finding.verdict == min(alone, wanted, key=order.index)
 
 
+@pytest.mark.parametrize("control", [None, "an untrained model", Identity(""), Paired(" "), Beyond("", "lead")])
+def test_a_control_that_is_none_or_says_nothing_is_refused(control):
+    with pytest.raises(ValueError, match=r"^it-gains: .*control"):
+        stated([1.0], control=control)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "refused"), [(-1, 1, True), (-0.1, math.inf, True), (0, 1, False), (-1, 0, False)]
 )

@@ -150,7 +150,7 @@ BEST_FOR_THE_PAIR = dataclasses.replace(
 )
 
 AS_GOOD = Rival[SingleQuery](
-    statement="It errs no more than two heads.",
+    statement="It errs no more than two heads that ask for one key each.",
     source="cs224n/1c.ii, the wish that one head is enough if its query is good",
     predict=lambda s: Interval.at_most(_two_heads(s.variance)),
 )
@@ -170,7 +170,7 @@ PAIR_LOSES = dataclasses.replace(
 EVERY_QUERY_LOSES = foil(
     BEST_QUERY,
     name="every-single-query-loses",
-    statement="Every single query errs more than two heads do.",
+    statement="Every single query errs more than two heads that ask for one key each.",
     source="mathematics/noisy_keys.md#the-best-single-query, as first expected; cs224n/1c.ii",
     hypotheses=ANY_QUERY
     | {"n = 16": lambda s: s.n == 16, "two heads' best is known": lambda s: s.variance in STRENGTH},
