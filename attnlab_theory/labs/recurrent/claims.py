@@ -44,8 +44,9 @@ STATEMENTS = (
     ),
     Statement(
         name="recurrent-gradients-fade-further",
-        statement=f"In a recurrent network less of the gradient is left at a distance of {FURTHEST} tokens than in "
-        "a GPT.",
+        # Untrained networks pass too, so nothing is said of what networks learn.
+        statement="By its architecture, trained or not, a recurrent network leaves less of the gradient at a distance of "
+        f"{FURTHEST} tokens than a GPT.",
         quantity=FADED,
         control=Paired("the GPT"),
         **GUESS,
