@@ -20,6 +20,7 @@ def judge():
 
 @pytest.mark.slow("a mistake that a process tells with its traceback stays inside")
 def test_a_process_finds_what_this_one_finds(judge):
+    """The fixture starts a process, which imports jax before it judges."""
     coins = loaded()["coins"]
     assert findings_of(coins, judge=judge, **QUICK) == findings_of(coins, **QUICK)
 
@@ -36,6 +37,7 @@ def test_what_a_claim_is_refused_for_is_said_in_the_same_words_and_the_process_g
 
 
 def test_a_mistake_in_a_claim_brings_its_traceback_along(judge):
+    """The fixture starts a process, which imports jax before it judges."""
     with pytest.raises(ZeroDivisionError) as raised:
         judge.findings_of("mistaken", 0, QUICK)
     assert "toy_experiments.py" in raised.value.__notes__[0]
@@ -43,6 +45,7 @@ def test_a_mistake_in_a_claim_brings_its_traceback_along(judge):
 
 @pytest.mark.slow("a mistake that a process tells with its traceback stays inside")
 def test_runs_by_processes_write_the_same_bytes_in_the_order_asked_for(tmp_path, monkeypatch, capsys):
+    """Starts two processes, each of which imports jax, and judges everything once more without them."""
     monkeypatch.setattr("attnlab_theory.judges.can_share", lambda experiments: 2)
     chosen = [loaded()[name] for name in ("more", "coins")]
     assert run(chosen, options(tmp_path / "apart", json=True), load=loaded) == 0

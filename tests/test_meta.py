@@ -149,6 +149,7 @@ def test_true_claims_are_supported_once_the_resolution_is_in_reach(verdicts):
 
 
 def test_claims_wrong_by_just_over_the_resolution_are_supported_no_more_often(verdicts):
+    """The fixture judges each law a thousand times."""
     wrong = "wrong by just over the resolution"
     assert too_often(verdicts, wrong, lambda verdict: verdict == Verdict.SUPPORTED) == {}
 

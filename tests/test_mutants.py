@@ -377,6 +377,7 @@ def test_the_least_share_is_that_of_clopper_and_pearson(kept, of):
 
 
 def test_every_listed_change_is_one_of_its_file():
+    """Lists all changes of a file for each of more than a hundred entries."""
     root = Path(__file__).parents[1]
     for file, text, change in records.equivalents():
         there = {(c.text, c.change) for c in changes_of(root / file)}

@@ -111,6 +111,7 @@ def texts() -> dict[str, str]:
 
 
 def test_nothing_cites_what_is_not_in_the_repository():
+    """Reads every text of the repository."""
     found = {path: UNRESOLVED.findall(text) for path, text in texts().items()}
     assert {path: names for path, names in found.items() if names} == {}
 

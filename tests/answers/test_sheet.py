@@ -360,6 +360,7 @@ def test_ctrl_c_keeps_the_questions_that_are_answered(options, monkeypatch, caps
 @pytest.mark.slow("five of seven members stay inside", but=5)
 @pytest.mark.parametrize("entry", [e for e in ENTRIES.values() if e.submitted], ids=lambda e: e.id)
 def test_a_submitted_answer_that_falls_is_shown_with_what_is_right(entry):
+    """Tries the identities on which an answer rests, and compiles their operators."""
     found = of_its_lab(entry) if entry.findings else Findings()
     (answer,) = sheet.answered([entry], pretended, recorded=found)
     assert answer.status == "refuted"

@@ -88,6 +88,7 @@ def test_short_inputs_go_the_way_they_are_sent(causal, whole_rows):
 @IN_ONE_TILE
 @pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
 def test_blocked_is_plain_attention(t, s, causal, whole_rows):
+    """Compiles both ways to attend at each shape, and Hypothesis tries many cases."""
     nothing = jnp.zeros((t, V), FLOAT)
 
     @given(arrays(t, D, peak=PEAK), arrays(s, D, peak=PEAK), arrays(s, V, peak=PEAK), scales)
@@ -325,6 +326,7 @@ def test_no_queries_get_no_rows():
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
 def test_half_precision_is_summed_in_single(dtype, causal):
+    """Compiles blocked attention of a thousand keys and its gradients for each narrow type."""
     q, k, v = jnp.zeros((1000, 4), dtype), jnp.zeros((1000, 4), dtype), jnp.full((1000, 1), 100, dtype)
     o, pull = jax.vjp(lambda *x: blocked_attention(*x, scale=SCALE, block=128, causal=causal), q, k, v)
     assert o.dtype == dtype

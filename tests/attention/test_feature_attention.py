@@ -47,6 +47,7 @@ MAPS = [
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize(("log_features", "features"), MAPS)
 def test_shifts_cancel_in_the_ratio(log_features, features, causal):
+    """Compiles feature attention in float64 for each feature map."""
     with jax.enable_x64(True), chunks_of(4):
         q, k, v, w = map(jnp.asarray, growing(10))
         run = functools.partial(feature_attention, log_features=log_features, scale=SCALE, causal=causal)
@@ -145,6 +146,7 @@ def test_shifts_are_what_they_say():
 
 
 def test_jit_and_vmap_are_the_loop():
+    """Compiles feature attention alone and mapped over a batch."""
     many = [jnp.stack([jnp.asarray(points(10, 10, seed=i)[j], FLOAT) for i in range(2)]) for j in range(3)]
     w = jnp.asarray(points(1, 1)[3], FLOAT)
 
@@ -179,6 +181,7 @@ def test_bad_input_to_feature_attention_is_refused(changed, message):
 
 @pytest.mark.parametrize("causal", [True, False])
 def test_features_too_far_apart_are_not_sent_to_feature_attention(causal):
+    """Compiles feature attention, which finds the zero only once it has computed it."""
     q = jnp.full((2, D), 1e3, FLOAT)
     w = jnp.concatenate([jnp.ones((1, D), FLOAT), -jnp.ones((1, D), FLOAT)])
     with pytest.raises(

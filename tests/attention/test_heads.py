@@ -52,6 +52,7 @@ def test_every_head_is_attention_by_itself(q, k, v, mask, scale):
 
 @given(arrays(H, D, peak=PEAK), arrays(S, D, peak=PEAK), arrays(S, V, peak=PEAK), scales)
 def test_averaged_heads_are_the_mean_of_single_ones(q, k, v, scale):
+    """Hypothesis tries many cases, and each head of a case is attended to alone."""
     singles = [attention(q[i : i + 1], k, v, scale=scale)[0] for i in range(H)]
     atol = attention_atol(D, S, scale * D * PEAK**2, PEAK, FLOAT)
     assert np.abs(averaged_heads(q, k, v, scale=scale) - (singles[0] + singles[1]) / 2).max() <= atol
@@ -63,6 +64,7 @@ def test_one_averaged_head_is_plain_attention():
 
 
 def test_heads_share_a_causal_mask():
+    """Compiles attention of several heads."""
     x = jnp.concatenate([Q, Q], axis=1)
     out = multi_head_attention(x, x, x, causal_mask(2 * T), scale=0.5)
     assert np.array_equal(out[:, 0], x[:, 0])

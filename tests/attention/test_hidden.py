@@ -44,6 +44,7 @@ def atol(scale=1.0, peak=PEAK, keys=S):
 
 @given(*problems, st.integers(0, T - 1))
 def test_other_rows_do_not_hear_of_one_that_sees_nothing(q, k, v, mask, scale, row):
+    """Hypothesis tries many cases, each with all three outcomes of a row that sees nothing."""
     blind = mask.at[row].set(False)
     seeing = np.arange(T) != row
     expected = np.asarray(attention(q, k, v, mask, scale=scale))[seeing]
@@ -158,6 +159,7 @@ def test_a_mean_of_hidden_values_reads_them():
 
 
 def test_a_mask_by_head_hides_by_head():
+    """Compiles attention of several heads, and of one head alone."""
     q, k, v = (jnp.stack([x, x]) for x in (Q, K, VALUES))
     by_head = jnp.stack([MASK, ~MASK | MASK[:, ::-1]])
     bias = jnp.stack([jnp.zeros((T, S), FLOAT), jnp.linspace(0, 1, T * S, dtype=FLOAT).reshape(T, S)])

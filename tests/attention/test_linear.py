@@ -31,6 +31,7 @@ def inputs(t: int, s: int, m: int = M, seed: int = 0):
 @pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
 def test_prefix_sums_are_the_masked_quadratic_form(t, s, causal):
+    """Compiles linear attention for each shape, and Hypothesis tries many cases."""
     positive = st.floats(0.125, 4.0, width=32)
 
     @given(arrays(t, M).map(jnp.exp), arrays(s, M).map(jnp.exp), arrays(s, V, peak=PEAK), positive)

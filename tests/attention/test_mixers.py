@@ -58,6 +58,7 @@ SEEN = jnp.asarray(RNG.uniform(size=(4, 4)) < 0.5) | jnp.eye(4, dtype=bool)
 @pytest.mark.slow("four of eight members stay inside", but=4)
 @pytest.mark.parametrize(("free", "causal"), MASKED, ids=lambda m: m.name)
 def test_causal_is_the_causal_mask_and_masks_combine(free, causal):
+    """Compiles each mixer, causal and not, with masks and without."""
     assert (free.causal, causal.causal, free.masked, causal.masked) == (False, True, True, True)
     assert causal.name == f"{free.name}, causal"
     past = causal_mask(4)
@@ -69,6 +70,7 @@ def test_causal_is_the_causal_mask_and_masks_combine(free, causal):
 @pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize(("free", "causal"), UNMASKED, ids=lambda m: m.name)
 def test_a_mask_that_cannot_be_honoured_is_refused(free, causal):
+    """Compiles each mixer, causal and not."""
     assert (free.causal, causal.causal, free.masked, causal.masked) == (False, True, False, False)
     for mixer in (free, causal):
         assert jax.jit(mixer)(X).shape == X.shape

@@ -102,6 +102,7 @@ def test_masked_row_is_attention_over_its_visible_keys(q, k, v, scale):
 
 @given(*problems)
 def test_jit_and_vmap_change_rounding_at_most(q, k, v, mask, scale):
+    """Compiles attention in three ways, and Hypothesis tries many cases."""
     atol = attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
     eager = attention(q, k, v, mask, scale=scale)
     assert np.abs(jax.jit(attention)(q, k, v, mask, scale=scale) - eager).max() <= atol

@@ -65,6 +65,7 @@ def test_bigbird_is_dense_attention_under_its_mask(links, causal):
 
 @BOTH
 def test_a_wide_window_and_two_global_blocks_are_those_of_the_mask(causal):
+    """Compiles BigBird, dense attention and both gradients."""
     layout = {"block": 2, "window": 5, "global_blocks": 2}
     links = jnp.zeros((12, 0), jnp.int32)
     mask = mask_by_the_definition(np.asarray(links), N, causal=causal, **layout)
@@ -74,6 +75,7 @@ def test_a_wide_window_and_two_global_blocks_are_those_of_the_mask(causal):
 
 
 def test_links_may_be_of_any_integer_type():
+    """Compiles BigBird for each type of links."""
     q, k, v, _ = inputs(N)
     mixed = [
         bigbird_attention(q, k, v, LINKS["drawn"](True).astype(kind), scale=SCALE, causal=True, **LAYOUT)
@@ -150,6 +152,7 @@ def test_sliding_window_is_dense_attention_under_a_band(n, window, causal, monke
 
 @pytest.mark.parametrize("global_blocks", [0, 1])
 def test_a_single_position_sees_itself(global_blocks):
+    """Compiles BigBird, its links and its mask for a sequence of one."""
     alone = {"block": 1, "window": 1, "global_blocks": global_blocks}
     assert bigbird_mask(key_for(0, "alone"), 1, random_blocks=0, **alone).tolist() == [[True]]
     q, v = jnp.ones((1, 2)), jnp.asarray([[3.0, 5.0]])

@@ -98,6 +98,7 @@ def on_other_keys(claim: Claim, wrong: dict[Any, list[Interval]]) -> list[Findin
 
 @pytest.mark.parametrize("claims", of_one_draw(), ids=lambda claims: claims[0].name)
 def test_claims_of_one_draw_come_out_as_expected_at_one_setting(claims: list[Claim]):
+    """Judges every claim, and compiles what it draws."""
     for claim, setting in one_setting_each(claims):
         is_judged_well(claim, [setting])
 

@@ -78,10 +78,12 @@ def are_near(today: Interval, then: Interval, resolution: float) -> bool:
 
 
 def test_predictions_are_those_of_the_committed_findings_which_bear_them_out():
+    """Some seconds: nearly all claims predict at each of their settings."""
     assert faults(claim for claim in CLAIMS if claim.name not in SLOW) == []
 
 
 def test_predictions_that_integrate_long_are_those_of_the_committed_findings_at_one_setting():
+    """Three claims integrate numerically at one setting each."""
     slow = [claim for claim in CLAIMS if claim.name in SLOW]
     assert len(slow) == len(SLOW)
     assert faults(slow, middle) == []
@@ -90,6 +92,7 @@ def test_predictions_that_integrate_long_are_those_of_the_committed_findings_at_
 @pytest.mark.slow("one setting of each of these claims")
 @pytest.mark.parametrize("name", SLOW)
 def test_predictions_that_integrate_long_are_those_of_the_committed_findings(name):
+    """These claims integrate numerically at each of their settings."""
     assert faults(claim for claim in CLAIMS if claim.name == name) == []
 
 

@@ -32,6 +32,7 @@ def wrong_at(claim: Claim, setting: Setting) -> str:
 
 
 def test_at_every_corner_hypotheses_hold_or_refuse_in_one_line(subtests):
+    """Makes every corner of every claim, and asks the judge about those that a hypothesis excludes."""
     for claim in CLAIMS:
         with subtests.test(claim.name):
             assert [wrong for s in corners(claim) if refused(claim, s) and (wrong := wrong_at(claim, s))] == []

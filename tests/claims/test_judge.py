@@ -131,6 +131,7 @@ NAN_NOW_AND_THEN = {
 
 @pytest.mark.slow("the refusal of five draws that ignore their key stays inside")
 def test_what_cannot_be_judged_is_refused(subtests):
+    """Judges some thirty claims, and compiles what many of them draw."""
     for changes, said in [
         (
             {"settings": (Coin(chance=0.5), Coin(chance=1.5))},

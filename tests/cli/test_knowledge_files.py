@@ -124,6 +124,7 @@ def test_what_else_the_answers_show_is_written_where_it_is_wanted(capsys, folder
 
 
 def test_a_question_of_another_kind_is_refused_before_anybody_is_asked(capsys, folder, monkeypatch):
+    """The fixture pretrains a small model and finetunes it."""
     monkeypatch.setattr(
         "attnlab_theory.labs.knowledge.predictions.predictions", lambda *asked: pytest.fail("has begun")
     )

@@ -151,6 +151,7 @@ def test_a_file_that_ends_or_never_ends_is_refused_in_one_line(mine, capsys, mon
 @pytest.mark.parametrize("part", ["predict", "draw_figure"])
 @pytest.mark.parametrize(("code", "said"), [("sys.exit(7)", "SystemExit: 7"), ("os._exit(0)", "os._exit(0)")])
 def test_a_function_that_ends_is_refused_in_one_line(mine, capsys, part, code, said):
+    """Judges a claim before its figure is drawn, and compiles what it draws."""
     ending = f"import os, sys\ndef ending(x): {code}\n"
     if part == "predict":
         text = MINE.replace("lambda s: Interval.point(1 / s.n)", "ending").replace(

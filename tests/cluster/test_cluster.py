@@ -106,6 +106,7 @@ def not_able():
 
 
 def test_functions_are_called_elsewhere_and_errors_come_back(address):
+    """The fixture starts a scheduler and two workers, and each worker starts a process."""
     with Cluster(address, tell=print) as cluster, ThreadPoolExecutor(4) as threads:
         assert list(threads.map(lambda n: cluster.call(operator.add, n, 1), range(5))) == [1, 2, 3, 4, 5]
         pids = set(threads.map(lambda _: cluster.call(os.getpid), range(6)))
@@ -117,6 +118,7 @@ def test_functions_are_called_elsewhere_and_errors_come_back(address):
 @pytest.mark.slow("the cores for processes of one machine stay inside")
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system pins no process")
 def test_processes_keep_to_one_core_each(address):
+    """Starts a process on each of two workers."""
     with Cluster(address, tell=print, one_core=True) as cluster, ThreadPoolExecutor(2) as threads:
         found = list(threads.map(lambda _: cluster.call(cores), range(2)))
     assert [len(each) for each in found] == [1, 1]
@@ -133,6 +135,7 @@ def test_the_settings_of_jax_are_those_of_whoever_asks(address, monkeypatch):
 
 @pytest.mark.slow("a marker of one machine that is killed stays inside")
 def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
+    """Starts a process on a worker, and another one elsewhere once that worker is killed."""
     told = []
     with Cluster(address, tell=told.append) as cluster:
         assert cluster.call(kills_its_worker, tmp_path, 1) == 1
@@ -141,6 +144,7 @@ def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
 
 @pytest.mark.slow("a marker of one machine that is killed twice stays inside")
 def test_what_kills_two_workers_is_given_up(address, tmp_path):
+    """Starts a process on each of two workers, which are killed and started again."""
     with (
         Cluster(address, tell=lambda _: None) as cluster,
         pytest.raises(ValueError, match="2 workers were killed at the same work"),
@@ -151,6 +155,7 @@ def test_what_kills_two_workers_is_given_up(address, tmp_path):
 
 @pytest.mark.slow("a marker of one machine that is killed stays inside")
 def test_a_killed_process_of_a_living_worker_is_started_anew(address, tmp_path):
+    """Starts a process on a worker, and another after it is killed."""
     with Cluster(address, tell=lambda _: None) as cluster:
         assert cluster.call(kills_itself, tmp_path) == "done"
 
@@ -181,6 +186,7 @@ def test_a_worker_with_other_versions_is_refused(address, monkeypatch):
 
 @pytest.mark.slow("the refusal of a worker with other versions stays inside")
 def test_a_worker_that_is_not_able_is_refused_before_its_first_work(address):
+    """Starts a process on a worker, which says what it lacks."""
     with (
         Cluster(address, tell=print, able=not_able) as cluster,
         pytest.raises(ValueError, match="cannot do this: no fence 'judge'"),
@@ -197,6 +203,7 @@ def test_a_worker_that_is_not_able_is_refused_before_its_first_work(address):
     ],
 )
 def test_a_wrong_address_is_one_line(given, said, tmp_path, capsys, monkeypatch):
+    """Waits a second for a scheduler that does not answer."""
     monkeypatch.setattr(client, "CONNECTING", 1.0)
     assert main(["run", "copying", "--cluster", given, "--out", str(tmp_path)]) == 2
     err = capsys.readouterr().err
@@ -316,6 +323,7 @@ def kills_its_judge(handed_in, terms):
 
 @pytest.mark.slow("a marker of one machine that is killed twice stays inside")
 def test_a_submission_that_kills_two_workers_spoils_no_other_mark(address, tmp_path, monkeypatch):
+    """Starts processes on the workers, which are killed one after the other."""
     place = tmp_path / "class"
     place.mkdir()
     (place / "one.py").write_text(GRADED.format(60))

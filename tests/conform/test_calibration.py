@@ -23,6 +23,7 @@ def test_a_planted_bug_fails(subtests):
 
 @pytest.mark.slow("one right function each with windows and with biases stays inside")
 def test_the_same_code_without_a_bug_keeps_every_kind(subtests):
+    """Judges seven functions, each by the whole suite of its kind."""
     for kind in wrong.MADE:
         with subtests.test(kind):
             assert [row.line for row in failures(AttentionSuite(Direct(wrong.MADE[kind]("")), kind))] == []
@@ -30,6 +31,7 @@ def test_the_same_code_without_a_bug_keeps_every_kind(subtests):
 
 @pytest.mark.slow("right code with its axes in another order stays inside")
 def test_right_code_keeps_softmax_however_it_is_written(subtests):
+    """Judges five functions by the whole suite."""
     for target in right.RIGHT:
         with subtests.test(target.__name__):
             assert [row.line for row in failures(AttentionSuite(Direct(target), "softmax"))] == []

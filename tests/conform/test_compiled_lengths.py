@@ -46,5 +46,6 @@ def test_a_block_that_forgets_is_found(kind, made, edge, verdict):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize(("edge", "verdict"), [(64, "fails"), (128, "fails"), (1000, "holds")])
 def test_visibility_is_read_beyond_the_edges_too(edge, verdict):
+    """Compiles the target at each length that the suite tries."""
     suite = suite_class("causal")(Direct(causal(edge)), "causal", {"framework": "jax", "layout": "td"})
     assert suite.row("visibility").verdict == verdict

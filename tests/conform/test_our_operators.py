@@ -65,6 +65,7 @@ def test_a_head_that_is_not_compiled(q, k, v, mask=None):
 @ours("multi-head", layout="htd", exclude=("float64", "scale", "empty batch", "odd widths", "one token", "pairs"))
 @jax.jit
 def test_several_heads(q, k, v, mask=None):
+    """Compiles the operator at each shape that the suite tries."""
     return multi_head_attention(q, k, v, mask, scale=usual(q), blind="zeros")
 
 

@@ -241,6 +241,7 @@ def test_what_cannot_be_called_gets_one_line_and_exit_code_2(capsys, at, monkeyp
     ],
 )
 def test_options_that_make_no_sense_are_refused(capsys, at, monkeypatch, options, said):
+    """One of these targets is called in a process, which imports jax."""
     monkeypatch.chdir(at)
     assert main(["conform", "targets.py::a_dictionary", "--as", "softmax", *options]) == 2
     assert said in capsys.readouterr().err

@@ -50,6 +50,7 @@ def test_it_is_so_where_somebody_leads(gaps, side, unit):
 
 @hypothesis.given(keys_of_eight, st.sampled_from([1, 2]))
 def test_it_selects_what_the_host_selects(keys, size):
+    """Compiles the linear programme, and the host solves every case as well."""
     query, lead = first(jnp.asarray(keys, dtype=jnp.float32), size)
     # Coinciding keys have no direction between them; random keys never coincide.
     if size == 2 and np.array_equal(keys[0], keys[1]):

@@ -86,6 +86,7 @@ def test_shared_keys_and_queries_route_every_chain(x, routes, values, tolerance)
 
 @hypothesis.given(inputs, destinations, values)
 def test_certificate_is_the_copy_bound_of_the_margin(x, routes, values):
+    """Builds a routing for each case that Hypothesis draws."""
     found = route(x, routes, outputs_for(routes, values), tolerance=1e-2)
     v = found.inputs @ found.v.T
     apart = max(np.max(np.linalg.norm(v - v[goal], axis=1)) for goal in routes if goal is not None)

@@ -77,6 +77,7 @@ def test_in_the_plane_exactly_the_faces_can_be_selected(keys):
 
 @hypothesis.given(deep, directions, st.sampled_from([0.3, 1e-2, 1e-4]))
 def test_a_face_gets_the_weight_that_is_certified_equally_shared(keys, direction, tolerance):
+    """Finds a query for each case that Hypothesis draws, and measures its weights by attention."""
     found = query_for_subset(keys.astype(np.float64), maximisers(keys, direction))
     with jax.enable_x64(True):
         strength = found.strength(tolerance)
@@ -85,6 +86,7 @@ def test_a_face_gets_the_weight_that_is_certified_equally_shared(keys, direction
 
 @hypothesis.given(deep, directions, st.floats(0, 64, width=32, allow_subnormal=False))
 def test_the_error_bound_holds_at_every_strength(keys, direction, strength):
+    """Finds a query for each case that Hypothesis draws, and measures its weights by attention."""
     found = query_for_subset(keys.astype(np.float64), maximisers(keys, direction))
     assert found.measured_error(strength) <= found.error_bound(strength)
 

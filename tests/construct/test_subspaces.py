@@ -45,6 +45,7 @@ def test_only_the_subspaces_matter_not_their_bases(seed, smallest, scales):
 
 @hypothesis.given(st.integers(0, 100), angle)
 def test_what_lies_in_neither_subspace_is_dropped(seed, smallest):
+    """Compiles the draw of two subspaces and the extractor, and Hypothesis tries many pairs."""
     a, b = pair(seed, [smallest, 1.0])
     outside = jnp.linalg.svd(jnp.concatenate([a, b]))[2][-1]
     assert jnp.linalg.norm(extractor(a, b) @ outside) <= 3 * extraction_atol(5, 6, smallest)

@@ -59,6 +59,7 @@ def test_the_choice_is_that_of_the_phase_diagram(regime, right):
 @pytest.mark.slow("one of three members stays inside", but=1)
 @pytest.mark.parametrize("regime", CENTRES)
 def test_independent_projections_err_as_predicted_where_errors_are_small(regime):
+    """Advice measures each estimator on 24 projections of every coupling."""
     small = [line for line in advice_on(regime).lines if line.kernel < 0.2]
     assert small
     for line in small:
@@ -123,6 +124,7 @@ def test_many_rows_are_sampled_and_that_is_said():
 
 
 def test_one_key_takes_all_the_weight_whatever_the_features():
+    """Advice measures each estimator on 24 projections of every coupling."""
     q, k = points("opposite", keys=1)
     advice = advise(pose(q, k, scale=SCALE), features=64, draws=24)
     assert advice.chosen.estimator == "hyperbolic"

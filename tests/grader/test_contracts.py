@@ -212,6 +212,7 @@ def test_nothing_extracted_errs_by_the_whole_vector():
 
 
 def test_two_heads_are_judged_by_the_end_of_the_interval_that_is_worse_for_the_verdict():
+    """Compiles the draws for two heads, and searches the best single query by numerical integrals."""
     case = pair("practical4/2d.2", 8, 8, 0, 1, 0)
     with jax.enable_x64(True):
         right, wrong = (case.measure((30 * np.eye(8)[i], 30 * np.eye(8)[j])) for i, j in ((0, 1), (2, 3)))

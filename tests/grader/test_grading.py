@@ -145,6 +145,7 @@ def test_right_answers_pass(judged, question, body):
     ],
 )  # fmt: skip
 def test_plausible_wrong_answers_fall_with_a_counterexample(judged, question, body):
+    """Starts a process for each answer, and searches its smallest counterexample."""
     judgement = judged(question, body)
     assert (judgement.reason, judgement.exit_code) == (Reason.WRONG, 1)
     assert judgement.counterexample.error > CONTRACTS[question].tolerance
@@ -201,6 +202,7 @@ def test_an_answer_that_fails_at_one_size_alone_is_caught_there(judged, question
 
 
 def test_an_answer_that_fails_at_one_size_and_width_alone_is_caught_there(judged):
+    """Starts a process, which answers at many sizes and widths."""
     judgement = judged("practical4/2b", "return (0 if keys.shape == (50, 53) else 30) * (keys[a] + keys[b])")
     assert judgement.exit_code == 1
     assert judgement.counterexample.case.shown()["n, d"] == "50, 53"
@@ -222,6 +224,7 @@ def test_the_best_single_query_errs_least_of_all():
 
 
 def test_draws_that_decide_nothing_are_inconclusive(judged, monkeypatch):
+    """Starts a process, and compiles the draws that judge two heads."""
     monkeypatch.setattr(hedging, "DRAWS", 64)
     judgement = judged("practical4/2d.2", "return 20 * means[a], 20 * means[b]")
     assert (judgement.reason, judgement.exit_code) == (Reason.INCONCLUSIVE, 3)
@@ -331,6 +334,8 @@ def test_processor_time_is_counted_apart_from_what_others_use(judged):
 
 @pytest.mark.slow("nothing inside asks this: the lab must work for four seconds")
 def test_the_labs_own_work_takes_no_time_from_the_answer(judged, monkeypatch):
+    """The lab sleeps for four seconds."""
+
     def slow(self, answer, measure=subspaces.TwoSubspaces.measure):
         time.sleep(0.04)
         return measure(self, answer)

@@ -145,6 +145,7 @@ SILENT = (
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("name", [*SILENT, "traces the judge", "fills the memory", "forks without end"])
 def test_without_namespaces_another_user_is_fence_enough_for_the_verdict(attack, name):
+    """Starts a process under fences for each attack, and clears away what the attack leaves."""
     reason, body = ATTACKS[name]
     # Without a control group either, which would end what the supervisor has overlooked.
     means = MEANS - NAMESPACES - {"group"}

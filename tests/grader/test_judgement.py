@@ -59,6 +59,7 @@ def check(capsys, *arguments):
     ],
 )
 def test_every_submission_gets_the_object(capsys, file, monkeypatch, source, code, reason):
+    """Starts a process for each submission, and waits two seconds for one that sleeps."""
     monkeypatch.setattr("attnlab_theory.grader.submission.patience", lambda seconds: 2.0)
     left, out, err = check(capsys, file(source), "--question", "uw/1.2.1", "--json")
     found = json.loads(out)
@@ -122,6 +123,7 @@ def test_any_case_is_asked_again_by_its_description(question, data):
 
 
 def test_a_counterexample_is_replayed_alone(capsys, file, tmp_path):
+    """Starts a process for each of four judgements."""
     where = file("def f(keys, a, b): return 3 * (keys[a] + keys[b])")
     code, out, _ = check(capsys, where, "--question", "practical4/2b")
     again = out.splitlines()[-1]

@@ -73,6 +73,7 @@ def test_the_column_of_a_leak_is_the_input_it_comes_from():
 
 
 def test_a_detached_maximum_has_no_jacobian_towards_the_future_and_leaks():
+    """Compiles a mixer and its Jacobian, operation by operation."""
     case = cases.tokens(key_for(0, "detached"))
 
     def mixer(x):
@@ -87,6 +88,7 @@ def test_a_detached_maximum_has_no_jacobian_towards_the_future_and_leaks():
 
 @pytest.mark.slow("a leak that no Jacobian shows stays inside")
 def test_jacobian_shows_an_ordinary_leak():
+    """Compiles the Jacobian of attention, operation by operation."""
     assert (np.triu(jacobian_reach(leaky_in_jax, X), 1) > 0).any()
 
 

@@ -41,6 +41,7 @@ def arms_of(lab, folder, *options):
     ],
 )
 def test_old_and_new_spelling_choose_the_same_arms(lab, old, new, first, tmp_path):
+    """Makes the texts of a lab three times, and for reviews a model too."""
     arms = arms_of(lab, tmp_path, *new.split())
     assert arms[0] == first
     assert arms == arms_of(lab, tmp_path, *old.split())

@@ -119,6 +119,7 @@ def test_a_run_leaves_models_numbers_findings_and_its_record(done, capsys):
 
 @pytest.mark.slow("seeds that were trained apart and are joined stay inside")
 def test_a_run_that_is_extended_by_seeds_is_one_from_the_beginning(done, tmp_path, capsys):
+    """Trains six toys, and compiles steps for both of their sizes."""
     assert run(tmp_path, seeds=2) == 0
     found, about = files_of(tmp_path)
     assert (json.loads(found["toy.json"]), len(about["not_judged"])) == ([], 2)

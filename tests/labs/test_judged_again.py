@@ -84,6 +84,7 @@ def test_a_run_that_is_judged_again_has_the_same_bytes(judged):
 
 @pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
 def test_the_exit_code_is_that_of_the_findings(judged):
+    """Judges a small run of every lab again."""
     lab, code, _, after = judged
     found = json.loads(after[Path(f"{lab}.json")])
     assert code == int(any(f["expect"] not in (None, f["verdict"]) for f in found))
@@ -91,6 +92,7 @@ def test_the_exit_code_is_that_of_the_findings(judged):
 
 @pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
 def test_findings_of_a_run_share_one_error_rate(judged):
+    """Judges a small run of every lab again."""
     lab, _, _, after = judged
     about, found = (json.loads(after[Path(f"{lab}{end}.json")]) for end in (".run", ""))
     over_runs = [f for f in found if f["bound"].endswith(OVER_SEEDS.assumption)]
@@ -103,6 +105,7 @@ def test_findings_of_a_run_share_one_error_rate(judged):
 
 @pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
 def test_a_verdict_that_was_written_into_the_folder_is_not_believed(run, tmp_path, monkeypatch):
+    """Judges a small run of every lab again."""
     lab, folder = run
     shutil.copytree(folder, tmp_path / "run", ignore=shutil.ignore_patterns("models"))
     path = tmp_path / "run" / f"{lab}.json"
@@ -159,6 +162,7 @@ def test_numbers_are_renewed_where_they_stand():
 
 @pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
 def test_json_is_one_value_with_what_is_not_judged(judged, capsys, tmp_path, monkeypatch):
+    """Judges a small run of every lab again, twice."""
     lab, code, *_ = judged
     monkeypatch.setattr(style, "save", titled)
     capsys.readouterr()

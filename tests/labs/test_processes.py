@@ -166,6 +166,7 @@ def runs(pid):
 @pytest.mark.slow("Ctrl-C that reaches the parent, which lives on, stays inside")
 @pytest.mark.parametrize("task", ["waits", "ignores"])
 def test_processes_end_when_their_parent_is_killed(tmp_path, task):
+    """Starts a process, which starts two more, and waits until those have ended."""
     parent, pids = begun(tmp_path, task)
     parent.kill()
     parent.wait()

@@ -340,6 +340,7 @@ def test_a_control_that_differs_by_nothing_never_passes(values, predicted):
 
 @given(values=NUMBERS, beyond=NUMBERS, above=st.sampled_from([-0.5, 0.0, 0.5]))
 def test_no_verdict_is_better_than_that_on_the_control(values, beyond, above):
+    """Judges each case that Hypothesis draws, and plans further seeds where it is left open."""
     other = over_seeds("lead", beyond, 0.05, within=ANY, arm="old")
     lab, finding = beside(values, UP, Beyond("a guess", "lead", {"arm": "old"}, above=above), other)
     at = other.at(lab.of_each)

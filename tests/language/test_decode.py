@@ -52,6 +52,7 @@ def test_top_k_keeps_the_k_likeliest(logits, k):
 
 @given(LOGITS, st.floats(0.0625, 0.984375, width=32))
 def test_top_p_keeps_the_smallest_set_with_the_mass_and_what_the_homework_keeps(logits, p):
+    """Hypothesis tries many cases, and the law of each is computed operation by operation."""
     wanted = tempered(logits)
     order = falling(wanted)
     before = np.cumsum(wanted[order]) - wanted[order]

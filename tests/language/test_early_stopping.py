@@ -87,6 +87,7 @@ def test_a_falling_loss_trains_all_epochs_and_keeps_the_last_model(tmp_path):
 @pytest.mark.slow("one of six members stays inside", but=1)
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 6])
 def test_a_closed_run_goes_on_to_the_same_bytes(tmp_path, steps):
+    """Trains a small model twice, and saves it after every step."""
     losses = (3.0, 2.0, 2.5)
     finish(run_of(Script(*losses)), tmp_path / "whole", resume=False)
     stop_after(run_of(Script(*losses)), tmp_path / "closed", steps)

@@ -70,6 +70,7 @@ def test_a_row_does_not_see_its_neighbours(layout, rows, mask):
 
 @given(ROWS, st.sampled_from([[0, 1, 2, 3, 4], [1, 2, 4, 6, 7], [3, 4, 5, 6, 7]]))
 def test_roberta_does_not_mind_where_the_padding_stands(rows, places):
+    """Compiles the encoder at two lengths, and Hypothesis tries many rows."""
     model, everywhere = MODELS[Layout.ROBERTA], np.ones((2, T), bool)
     spread, mask = np.full((2, WIDER), 7), np.zeros((2, WIDER), bool)
     spread[:, places], mask[:, places] = rows, True

@@ -69,6 +69,7 @@ def test_the_uncached_loop_is_the_homeworks():
     ("positions", "steps"), [(Learned(), STEPS + 1), (Learned(), TOO_MANY), (Rotary(), TOO_MANY)], ids=name_of
 )
 def test_a_context_beyond_the_block_slides(positions, steps):
+    """Compiles a model, its generation and the homework's loop for each scheme of positions."""
     model = lively(config(Softmax(), positions))
     assert_is_homework(greedy(model, PROMPTS, LENGTHS, steps=steps), model, steps)
 
@@ -92,6 +93,7 @@ def test_the_cache_grows_on_the_way():
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("run", [greedy, greedy_uncached])
 def test_stopping_changes_nothing_before_the_end(run, times):
+    """Compiles generation with a stop and without."""
     free = run(SOFTMAX, PROMPTS, LENGTHS, steps=STEPS)
     token = int(free.tokens[0, 1])
     stopped = run(SOFTMAX, PROMPTS, LENGTHS, steps=STEPS, stop=Stop(token, times))
@@ -103,6 +105,7 @@ def test_stopping_changes_nothing_before_the_end(run, times):
 
 @pytest.mark.parametrize("run", [greedy, greedy_uncached])
 def test_generation_ends_with_its_last_row(run, monkeypatch):
+    """Compiles generation that counts its steps."""
     calls = itertools.count()
     choose = generate._chosen
 

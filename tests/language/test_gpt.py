@@ -89,6 +89,7 @@ def test_variants_differ_from_vanilla_by_their_own_parameters():
 
 
 def test_first_weights_are_the_homeworks(fresh):
+    """The fixture makes a model, and compiles what draws its weights."""
     for path, x in jax.tree.leaves_with_path(fresh):
         *_, owner, name = jax.tree_util.keystr(path).split(".")
         if name in ("bias", "positions"):

@@ -55,6 +55,7 @@ def test_hidden_states_of_every_layer_and_weights_are_those_of_transformers(name
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_those_of_transformers(name):
+    """Compiles the gradient of each encoder."""
     (model, _), rows, expected = reference(name)
 
     @compiled

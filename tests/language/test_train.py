@@ -136,6 +136,7 @@ def test_an_update_writes_no_squares_of_the_gradient_down():
 
 
 def test_dropout_drops_other_places_in_every_step():
+    """Compiles steps of training with dropout and without."""
     # The rate is too small to move a loss.
     training = Training(schedule=Constant(always=1e-12), epochs=1)
     batches = [next(epochs(0))] * 3
@@ -156,6 +157,7 @@ def wet_run():
 @pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize("stop", [1, 2, 3])
 def test_a_run_goes_on_bit_for_bit_where_it_stopped(stop):
+    """Compiles steps of training with dropout."""
     states, losses = wet_run()
     resumed = [(jax.device_get(state), metrics) for state, metrics in train(states[stop - 1], epochs, PLAIN)]
     assert [metrics.step for _, metrics in resumed] == list(range(stop + 1, 5))
@@ -237,6 +239,7 @@ def test_a_process_has_a_mesh_if_it_sees_several_devices_and_may_use_them(monkey
 
 
 def test_a_mesh_of_one_device_changes_nothing():
+    """Compiles steps of training for a mesh and without one."""
     losses = [metrics.loss for _, metrics in run(PLAIN, mesh=jax.make_mesh((1,), ("data",)))]
     assert losses == list(plain_losses())
 

@@ -23,6 +23,7 @@ def said_by_the_rival(claim, setting) -> float:
 @pytest.mark.slow("two of six members stay inside", but=2)
 @pytest.mark.parametrize("setting", LEAK_NEVER.settings, ids=str)
 def test_the_leak_bound_with_one_key_fewer_is_broken_as_often_as_the_rival_says(setting):
+    """Compiles the draw of each setting, and draws some thousand trials."""
     broken = least_share(lambda key: broken_with(setting.n - 2, key, setting))
     assert broken > said_by_the_rival(LEAK_NEVER, setting)
 
@@ -30,5 +31,6 @@ def test_the_leak_bound_with_one_key_fewer_is_broken_as_often_as_the_rival_says(
 @pytest.mark.slow("two of four members stay inside", but=2)
 @pytest.mark.parametrize("setting", COPY_ERROR.settings, ids=str)
 def test_the_error_bound_less_one_per_cent_is_broken_as_often_as_the_rival_says(setting):
+    """Compiles the draw of each setting, and draws some thousand trials."""
     broken = least_share(lambda key: further_than(0.99, key, setting))
     assert broken > said_by_the_rival(COPY_ERROR, setting)

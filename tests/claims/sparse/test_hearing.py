@@ -13,6 +13,7 @@ from attnlab_theory.claims.sparse.hearing import links_beyond_the_window, one_la
 @pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize(("blocks", "links"), [(9, 1), (9, 3), (5, 2)])
 def test_a_walk_over_links_is_a_row_of_the_masks_powers(blocks, links):
+    """Compiles each operation of a layer for each number of blocks and of links."""
     chosen = links_beyond_the_window(jax.random.key(blocks), blocks, links)
     sees = np.asarray(linked_mask(chosen, blocks, block=1, window=3, global_blocks=0), np.float64)
     for start in range(blocks):

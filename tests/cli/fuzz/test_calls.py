@@ -195,6 +195,7 @@ def test_one_good_call_of_every_command_does_its_work(subtests, at):
 
 
 def test_one_bad_call_of_every_command_gets_one_line_and_leaves_nothing_behind(at):
+    """The fixture makes two models, and every command is called."""
     first = [next(calls_of(words, at, each=1), None) for words in GOOD]
     found = [f"{one}: {said}" for one in first if one and (said := wrong(one, at))]
     assert not found, "\n".join(found)

@@ -113,6 +113,7 @@ def judged(capsys, at, name, kind, *options):
     ],
 )
 def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path, name, kind, row):
+    """Starts a process that calls the target, and one that runs the snippet."""
     code, found, rows = judged(capsys, at, name, kind)
     assert (code, rows[row]["verdict"]) == (1, "fails")
     assert 0 < len(found["snippet"]) <= 15
@@ -276,6 +277,7 @@ def running_mean(x):
 
 @pytest.mark.slow("mixers and models of torch stay inside")
 def test_a_mixer_of_jax_is_judged_at_few_shapes(capsys, tmp_path):
+    """Starts a process, which imports jax and compiles the target at each length."""
     (tmp_path / "seqs.py").write_text(JAX)
     code, found, rows = judged(capsys, tmp_path, "running_mean", "mixer")
     assert (code, found["conventions"]["framework"], rows["causality"]["verdict"]) == (0, "jax", "holds")

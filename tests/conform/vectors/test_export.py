@@ -66,6 +66,7 @@ def right(case, x):
 
 
 def test_the_reader_of_the_document_and_right_code_agree(tmp_path, reader, capsys):
+    """Computes every vector, writes all of them to a file and computes them once more."""
     assert main(["conform", "--export", "npz", str(tmp_path)]) == 0
     path = tmp_path / f"attention-{VERSION}.npz"
     assert capsys.readouterr().out.strip() == f"Wrote {path}"

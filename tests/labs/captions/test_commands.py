@@ -96,6 +96,7 @@ def test_training_says_when_most_words_are_unknown(capsys, folder, tmp_path):
 
 
 def test_a_sweep_compares_a_model_with_its_own_language_and_once(capsys, folder, tmp_path):
+    """The fixture trains a small model."""
     code, _, err = run(capsys, "sweep", folder / "model", "--out", tmp_path)
     assert (code, "was not trained on the embedded grammar" in err) == (2, True)
     again = ["sweep", folder / "model", folder / "model", "--test", folder / "test", "--out", tmp_path]

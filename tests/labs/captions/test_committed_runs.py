@@ -78,6 +78,7 @@ def test_the_homeworks_captions_are_learned_as_well_as_others_learned_them(subte
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():
+    """About a second: the committed run is judged again, and further seeds are drawn for what it leaves open."""
     undecided = measure.again(ROOT / "figures" / "captions").verdicts.undecided
 
     def decide(claim, **setting):
@@ -106,6 +107,7 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_the_homeworks_captions_leave_open():
+    """The committed run is judged again, and further seeds are drawn for what it leaves open."""
     undecided = measure.again(ROOT / "figures" / "captions" / "joined").verdicts.undecided
     covers = {each.setting["arm"]: each.decide for each in undecided if each.claim == "sharper-covers-less"}
     assert covers == {"scratch": 7, "shuffled": 17}

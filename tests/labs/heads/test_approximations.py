@@ -153,6 +153,7 @@ def test_generalised_features_suit_the_sums_of_queries_and_keys_that_matter():
 
 
 def test_errors_are_relative_and_at_most_one():
+    """Compiles a window and a Linformer."""
     each = trace(np.random.default_rng(0), 0.5)
     gauge = losses.gauge_of([each])
     tried = [Window(budget=2 * T + 1), Linformer(budget=T), Window(budget=1)]
@@ -210,6 +211,7 @@ def test_features_beyond_a_thousand_are_found_and_held_against_theory():
 
 
 def test_heads_that_take_turns_lose_what_they_lose_at_once(monkeypatch):
+    """Compiles random features for all heads at once and for heads in turn."""
     each = trace(np.random.default_rng(0), 0.5)
     gauge, tried = losses.gauge_of([each]), [RandomFeatures(budget=64, kind=FeatureMap.POSITIVE)]
     at_once = losses.squared_errors(each, tried, gauge, jax.random.key(0))

@@ -59,6 +59,7 @@ def test_random_weights_are_those_of_the_model_in_another_order():
 
 
 def test_controls_are_models_and_texts_in_random_order():
+    """Makes a classifier, and compiles what draws its weights."""
     reading, _ = before_reviews(classifier(), 30)
     found = controls_of(reading, models=3)
     assert {name: len(drawn) for name, drawn in found.items()} == {RANDOM: 3, SHUFFLED: 1}

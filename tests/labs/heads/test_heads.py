@@ -248,6 +248,7 @@ def test_mean_scores_without_noise_stand_beside_theory(stretched):
 
 
 def test_theory_predicts_the_weights_of_independent_normal_keys(stretched):
+    """The fixture measures the heads of 600 synthetic sentences."""
     judged = families.verdicts(stretched).findings
     assert [f.verdict for f in judged.of("theory-predicts-beyond-length-and-word")] == [Verdict.SUPPORTED] * 4
     for each in stretched.of("squared error over predicted variance"):

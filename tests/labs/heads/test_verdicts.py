@@ -41,6 +41,7 @@ def stretch(law):
 @pytest.mark.slow("how the slope is defined, as a ratio of contrasts, stays inside")
 @pytest.mark.parametrize("law", [law for law in KeyLaw if law != KeyLaw.NOISY_LENGTH], ids=str)
 def test_no_slope_is_found_where_there_is_none(law):
+    """Draws the keys and queries of 200 synthetic layers, and fits each layer."""
     found = families(stretch(law).slope)
     assert missing(found, 0.0) <= LIMIT
     # A stretch that explains a tenth is excluded, so "no slope" is no lack of data.
@@ -49,6 +50,7 @@ def test_no_slope_is_found_where_there_is_none(law):
 
 @pytest.mark.slow("four heads of the homework, whose slopes are positive, stay inside")
 def test_the_homeworks_slope_is_found_and_covered():
+    """Draws the keys and queries of 200 synthetic layers, and fits each layer."""
     found = families(stretch(KeyLaw.NOISY_LENGTH).slope)
     assert sum(bool(np.all(each.low > 0)) for each in found) >= LAYERS - LIMIT
     assert missing(found, 0.5) <= LIMIT
@@ -90,6 +92,7 @@ def verdicts(law, heads=HEADS):
 
 @pytest.mark.slow("one head that gambles, told from a steady average, stays inside")
 def test_layers_that_hedge_are_said_to():
+    """Counts the splits of 200 synthetic layers in every sentence."""
     hedge, do_not = verdicts(LayerLaw.HEDGING)
     assert hedge >= LAYERS - LIMIT
     assert do_not <= LIMIT
@@ -97,6 +100,7 @@ def test_layers_that_hedge_are_said_to():
 
 @pytest.mark.slow("one head that gambles, told from a steady average, stays inside")
 def test_layers_whose_heads_copy_each_other_are_said_not_to_hedge():
+    """Counts the splits of 200 synthetic layers in every sentence."""
     hedge, do_not = verdicts(LayerLaw.COPYING)
     assert do_not >= LAYERS - LIMIT
     assert hedge <= LIMIT
@@ -105,6 +109,7 @@ def test_layers_whose_heads_copy_each_other_are_said_not_to_hedge():
 
 @pytest.mark.slow("one coin, whose gamble is as large as can be, stays inside")
 def test_two_independent_coins_lie_on_the_border_where_either_verdict_is_an_error():
+    """Counts the splits of 200 synthetic layers in every sentence."""
     assert sum(verdicts(LayerLaw.COINS)) <= LIMIT
     assert abs(np.mean([each.correlation[0] for each in layers(LayerLaw.COINS)])) < 0.02
 

@@ -21,6 +21,7 @@ def test_arms_are_called_as_their_models_are():
 
 @pytest.mark.slow("that knowing the never seen would be refuted stays inside")
 def test_who_is_never_seen_may_be_guessed_as_often_as_the_commonest_place_is_right():
+    """Judges the committed run again, and its numbers three times more."""
     setting = {"variant": "rope", "group": "never-seen"}
     committed = measure.again(FOLDER).estimates
     (commonest,) = committed.of(COMMONEST, **setting)

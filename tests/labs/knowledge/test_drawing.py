@@ -20,6 +20,7 @@ def folder(tmp_path):
 
 @pytest.mark.slow("figures of scores, and folders that are damaged, stay inside")
 def test_every_committed_figure_is_drawn_again_from_the_committed_numbers(capsys, folder):
+    """Draws seven figures, each in two formats."""
     code, out, err = run(capsys, "draw", folder)
     assert (code, err) == (0, "")
     assert out == f"7 figures are drawn in {folder}\n"
@@ -29,6 +30,7 @@ def test_every_committed_figure_is_drawn_again_from_the_committed_numbers(capsys
 
 @pytest.mark.slow("folders without estimates, or with damaged numbers, stay inside")
 def test_a_folder_with_nothing_but_estimates_has_figures_of_them(capsys, folder):
+    """Draws four figures, each in two formats."""
     (folder / "curves.json").unlink()
     (folder / "attention.json").unlink()
     code, out, _ = run(capsys, "draw", folder, "--json")

@@ -53,6 +53,7 @@ def tables(folder):
 
 @pytest.mark.slow("the map, held-out persons and folders of this run stay inside")
 def test_a_run_writes_models_tables_and_figures(done):
+    """The fixture runs the whole lab, and trains three small models."""
     written = {f"{name}.json" for name in TABLES | {"knowledge.run"}}
     written |= {f"{name}{suffix}" for name in FIGURES for suffix in (".svg", ".png")}
     assert {path.name for path in done.iterdir()} == written | {"models", "README.md"}
@@ -92,6 +93,7 @@ def test_everybody_is_asked_by_every_model(done):
 
 
 def test_held_out_persons_are_counted_by_their_wordings(done):
+    """The fixture runs the whole lab, and trains three small models."""
     estimates = json.loads((done / "estimates.json").read_text())
     settings = [e["setting"] for e in estimates if e["quantity"] == "accuracy by exposure"]
     assert settings == [{"variant": "vanilla", "wordings": wordings, "statements": 2} for wordings in (1, 2)]
@@ -114,6 +116,7 @@ def test_the_map_is_of_the_head_with_most_weight_on_the_name(done):
 @pytest.mark.slow("a single training that goes on to the same bytes stays inside")
 @pytest.mark.usefixtures("undrawn")
 def test_a_run_stopped_in_any_stage_comes_to_the_same_bytes(done, tmp_path, capsys, monkeypatch):
+    """Runs the lab once more, in four parts, and trains three small models."""
     advance, stops = Progress.advance, iter((2, 149, 5))
     left = [next(stops)]
 

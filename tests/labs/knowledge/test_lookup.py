@@ -38,6 +38,7 @@ def test_an_answer_that_does_not_end_is_looked_at_as_far_as_the_block_reaches(va
 
 
 def test_weights_beyond_the_block_are_refused():
+    """Makes a model, and compiles what draws its weights."""
     model = small("vanilla")
     with pytest.raises(ValueError, match=f"at most {model.config.block}, the block of this model"):
         attention_maps(model, jnp.zeros((1, model.config.block + 1), jnp.int32))

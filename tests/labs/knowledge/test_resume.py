@@ -53,6 +53,7 @@ def killed_at_a_random_moment(process, partial):
 
 @pytest.mark.slow("the same bytes of runs that are closed and go on stay inside")
 def test_a_run_killed_at_a_random_moment_comes_to_the_same_bytes(folder):
+    """Starts two processes, each of which imports jax and trains a small model."""
     options = ["--epochs", "60", "--batch-size", "8", "--rows", "8", "--save-every", "0", "--resume", *SMALL]
     command = ["knowledge", "pretrain", "vanilla", "wiki.txt", "--writing_params_path", "killed", *options]
 
@@ -116,6 +117,7 @@ def stop_after(run, path, steps):
 
 @pytest.mark.slow("the same bytes of closed runs with a validation loss stay inside")
 def test_a_closed_run_goes_on_to_the_same_bytes_with_every_loss(small, tmp_path):
+    """Trains a small model twice, and saves it after every step."""
     finish(small, tmp_path / "whole", resume=False)
     stop_after(small, tmp_path / "closed", 3)
     begin = runs.standing(small, tmp_path / "closed", resume=True)
@@ -136,6 +138,7 @@ def test_resuming_what_was_never_begun_begins(small, tmp_path):
 
 
 def test_a_checkpoint_is_not_overwritten_unasked(small, tmp_path):
+    """Compiles a step of training."""
     stop_after(small, tmp_path / "closed", 1)
     with pytest.raises(
         ValueError, match=r"closed\.partial is left of a stopped run: go on with --resume, or delete"
@@ -209,6 +212,7 @@ def stopped(tmp_path_factory):
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_another_run_does_not_go_on_from_a_checkpoint(capsys, monkeypatch, stopped, change, said):
+    """The fixture compiles a step of training."""
     monkeypatch.chdir(stopped)
     code, out, err = run(capsys, *PRETRAIN, *change, "--resume")
     assert (code, out, err.count("\n")) == (2, "", 1)

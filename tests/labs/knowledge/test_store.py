@@ -125,6 +125,7 @@ def test_a_schedule_that_is_asked_for_is_taken(capsys, folder):
 
 
 def test_what_is_held_back_stands_in_the_json_too(capsys, folder):
+    """Trains a small model."""
     code, out, _ = run(capsys, *STORE, "--hold_back", "3", "--json")
     assert code == 0
     assert json.loads(out)["held_back"]["total"] == 3

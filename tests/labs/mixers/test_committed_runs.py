@@ -74,6 +74,7 @@ def test_the_page_quotes_what_a_look_ahead_is_worth(subtests):
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():
+    """Judges two committed runs again, and imports matplotlib on the way."""
     assert measure.again(ROOT / "figures" / "mixers").verdicts.undecided == ()
     left = measure.again(ROOT / "figures" / "mixers" / "news").verdicts.undecided
     after, before = (each for each in left if each.claim == "zero-masks-lose-without-the-future")

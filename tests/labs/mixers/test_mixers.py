@@ -94,6 +94,7 @@ def test_zeros_stand_where_they_are_said_to(when):
 
 
 def test_one_projection_is_queries_keys_and_values():
+    """Makes a model, and compiles what draws its weights."""
     layer = stirred(OneProjection()).blocks[0].mixing
     parts = layer.parts(jax.random.normal(jax.random.key(1), (1, 4, 8)), jnp.arange(4)[None])
     assert np.array_equal(parts.q, parts.k)

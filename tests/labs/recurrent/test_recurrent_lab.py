@@ -136,6 +136,7 @@ def test_a_text_that_is_too_short_is_refused_before_anything_is_made(tmp_path, c
 
 @pytest.mark.usefixtures("unpainted")
 def test_the_activations_are_the_homeworks_and_a_misspelt_one_is_refused(tmp_path, capsys, monkeypatch):
+    """Trains a recurrent network of the homework's size."""
     assert get_args(ActivationName) == tuple(Activation)
     for command in (["tune", "text"], ["run"]):
         assert main(["recurrent", *command, "--activation", "softplus"]) == 2

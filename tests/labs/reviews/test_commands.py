@@ -90,6 +90,7 @@ def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):
 
 
 def test_the_test_is_asked_once_somebody_names_a_file_for_its_answers(capsys, folder, tmp_path):
+    """Trains a small model, and the fixture trains another."""
     options = [*data(folder), "--batch-size", 12, "--epochs", 1, "--lr", 0.02, *SMALL]
     model, labels = tmp_path / "model", tmp_path / "labels"
     told = json.loads(run(capsys, "train", "--writing-params-path", model, *options, "--json")[1])
@@ -128,6 +129,7 @@ def test_several_models_are_told_one_by_one_and_in_the_mean(capsys, folder, tmp_
 
 
 def test_the_word_that_decides_has_the_largest_scores(capsys, folder, tmp_path):
+    """Compiles the explanations of a small model, gradients included."""
     (tmp_path / "lines").write_text("a good film\na bad film\n")
     explain = ["explain", folder / "model", tmp_path / "lines"]
     praise, blame = json.loads(run(capsys, *explain, "--json")[1])
@@ -194,6 +196,7 @@ TINY = [*FEW, "--trials", "0", "--processes", "1"]
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("command", ["predict", "explain"])
 def test_lines_that_do_not_fit_are_counted(capsys, folder, tmp_path, command):
+    """Compiles answers and explanations of a small model for a line that fills its block."""
     (tmp_path / "lines").write_text("a fine film\n" + "fine " * 900 + "\n")
     code, _, err = run(capsys, command, folder / "model", tmp_path / "lines")
     assert (code, err) == (0, "1 of 2 lines did not fit and were cut\n")

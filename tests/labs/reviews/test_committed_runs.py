@@ -164,6 +164,7 @@ def test_the_page_quotes_every_seed(subtests):
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():
+    """Judges the committed run again, and draws further seeds for what it leaves open."""
     undecided = measure.again(FOLDER).verdicts.undecided
     decide = {(each.claim, each.setting.get("part", each.setting.get("pair"))): each.decide for each in undecided}
     assert decide == {
@@ -197,6 +198,7 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_real_reviews_leave_open(subtests):
+    """Judges three committed runs again, and draws further seeds for what they leave open."""
     for folder, claim, decide, said in [
         ("sst2", "validation-peaks-no-later", 19, "19 seeds would decide"),
         ("sst2_orders", "shuffling-stays-within-the-margin", 4, "four seeds would decide"),

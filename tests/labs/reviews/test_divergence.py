@@ -99,6 +99,7 @@ def test_the_best_rate_is_one_that_did_not_diverge(tmp_path):
 
 
 def test_where_all_rates_diverge_there_is_no_best_one(tmp_path):
+    """Trains a small model until it diverges."""
     ours = lab(tmp_path, rates=(HOPELESS,))
     (first,) = first_wave(ours)
     trained(first.run, Checkpoints(writing_params_path=first.path))

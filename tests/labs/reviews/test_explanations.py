@@ -141,6 +141,7 @@ def test_a_half_is_an_answer_of_label_zero():
 
 
 def test_without_dropout_training_mode_says_what_evaluation_mode_says():
+    """Compiles a classifier with dropout and without."""
     assert modes.moved_by_mode_alone(MODEL, ASKED, 0).value == 0
     assert modes.moved_by_dropout(MODEL, ASKED, 0) > 0
     calm = modes.without_dropout(MODEL)

@@ -123,6 +123,7 @@ def test_robertas_vocabulary_is_kept_by_a_checkpoint(roberta):
 
 
 def test_a_text_may_be_read_as_if_behind_a_space(permuted, roberta):
+    """Builds the vocabulary of fifty thousand tokens from its tables."""
     spaced = RobertaBPE.of_tables(permuted / "vocab.json", permuted / "merges.txt", spaced=True)
     assert spaced.encode_text("a cat").tolist() == roberta.encode_text(" a cat").tolist()
 

@@ -30,6 +30,7 @@ def test_the_committed_queries_are_the_minima(variance):
 @pytest.mark.slow("two of three members stay inside", but=2)
 @pytest.mark.parametrize("variance", [1e-6, 1e-4, 1e-1])
 def test_the_committed_strengths_are_the_best(variance):
+    """Searches the best strength of two heads, and integrates numerically at every step."""
     error = two_heads_error(16, claims.STRENGTH[variance], variance)
     assert error <= theory.best_two_heads(16, variance)[1] * (1 + search_rtol())
 
@@ -37,6 +38,7 @@ def test_the_committed_strengths_are_the_best(variance):
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize("variance", [1e-3, 1e-2])
 def test_unequal_pushes_on_the_other_keys_are_no_better(variance):
+    """Minimises an error over five coordinates, and integrates numerically at every step."""
     n, half = 5, np.array([0.5, 0.5, 0.0, 0.0, 0.0])
     stretch = STRETCH * np.eye(1, n)[0]
 
