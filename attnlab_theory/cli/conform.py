@@ -80,8 +80,7 @@ class Conform:
     template: Literal["numpy", "torch", "jax"] | None = None
     """Print an adapter for the kind of --as, to fill in."""
     peers: bool = False
-    """Judge the libraries that attnlab knows, or only TARGET, such as mlx. That needs a checkout. A wheel prints
-    what was found."""
+    """Judge the libraries that attnlab knows, or only TARGET, such as mlx (from a checkout)."""
     install: bool = False
     """With --peers: make the environments of the libraries first."""
     environments: Path | None = None
