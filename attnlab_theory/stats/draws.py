@@ -17,7 +17,7 @@ from jax.interpreters import partial_eval
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.stats.bounds import ROUNDINGS, spacing
+from attnlab_theory.stats.bounds import spacing
 
 CHUNKS_PER_BLOCK = 8
 """One block is this many chunks: 1, 2, 4 or 8 devices share it evenly."""
@@ -25,14 +25,11 @@ CHUNKS_PER_BLOCK = 8
 HOST_CALL = "lapack"
 """In a lowered program: a call that leaves XLA for the host. Callbacks leave it, too, and are refused."""
 
-STATEFUL = re.compile("callback|debug_print|rng_uniform")
+STATEFUL = re.compile("callback|debug_print|rng_uniform|ffi_call")
 """Operations whose result need not be a function of their arguments. Of some of them jax notes no effect."""
 
-ROWS = 256
-"""So many draws are made again, each for its key alone."""
-
-ODD = 1 / 64
-"""The share of them that may differ. See `_strangers`."""
+ROUNDED_TO = (jnp.float64, jnp.float32, jnp.float16, jnp.bfloat16, jnp.float8_e4m3fn, jnp.float8_e5m2)
+"""Types to which `jax.lax.reduce_precision` rounds, the finest first."""
 
 OURS = "attnlab_theory."
 """Modules whose draws are traced once: the tests trace them again."""
@@ -47,10 +44,13 @@ CONSTANTS = (
     "one from the key, as in jax.random.uniform(key)"
 )
 OUTSIDE = (
-    "what happens there is no function of the key, and nobody can repeat it: leave out callbacks, prints and "
-    "references, and compute everything in jax from the key"
+    "what happens there need not be a function of the key: leave out callbacks, prints and references, those to a "
+    "jax.new_ref of its own as well, and compute everything in jax from the key"
 )
-COPIED = "a rule of custom_vmap must give every key the draw that it has alone: mend the rule, or leave it out"
+RULES = (
+    "such a rule need not give every key the draw that it has alone: leave it out, and write the draw with plain "
+    "jax operations, such as jax.lax.map"
+)
 
 
 class FrozenDraw(ValueError):
@@ -133,9 +133,9 @@ class Blocks:
         self._draw, self._chunk = draw, chunk
         self._compiled: Callable[..., Array] | None = None
         self._frozen: FrozenDraw | None = None
-        self._alone: Callable[..., Array] | None = None
         self.kind: np.dtype = np.dtype(float)
-        """The type in which the draw makes its numbers, known after the first block; `int` if they are whole."""
+        """The type to which the draw's numbers are rounded, known after the first block: the coarsest floating type
+        of its program. `int` if they are whole, and no type of the program is coarser than that of the block."""
 
     def __call__(self, key: PRNGKeyArray, index: int, points: Any) -> Float[np.ndarray, "block points"]:
         """One block of the stream, numbered `index`, at all points.
@@ -144,26 +144,21 @@ class Blocks:
             NotOneNumber: if a draw gives an array.
             NotReal: if it gives a complex number.
             TooLarge: if it gives a whole number that a float does not hold.
-            FrozenDraw: if its program calls out, before anything is called.
+            FrozenDraw: if its program calls out or brings a batching rule, before anything is called.
         """
         indices = jnp.arange(CHUNKS_PER_BLOCK, dtype=jnp.uint32) + jnp.uint32(index * CHUNKS_PER_BLOCK)
-        first = self._compiled is None
         if self._compiled is None:
             self._compiled = self._prepared(key, indices, points)
         values = np.asarray(self._compiled(key, indices, points))
         if self.kind.kind == "i" and (most := np.max(np.abs(values))) >= 2.0 ** _digits(values.dtype):
             raise TooLarge(most, values.dtype)
-        values = values.reshape(CHUNKS_PER_BLOCK * self._chunk, -1)
-        if first and self._alone is not None and self._frozen is None:
-            self._frozen = _strangers(values, np.asarray(self._alone(key, indices, points)), self.kind)
-        return values
+        return values.reshape(CHUNKS_PER_BLOCK * self._chunk, -1)
 
     def refuse_frozen(self) -> None:
         """Refuse a draw whose chance does not come from its key; after a block, whose own faults come first.
 
         Equal draws are no sign: a true claim may be about a constant. What is looked at is the traced program. Its
         key must be used. Two traces must be one program: unseeded numbers of numpy or Python differ between them.
-        A draw that says by itself how many keys are vectorised must give each what it gives that key alone.
 
         Raises:
             FrozenDraw: if the draw is refused.
@@ -177,14 +172,11 @@ class Blocks:
         traced = jax.make_jaxpr(self._number)(key, point)
         _refuse_calls(traced.jaxpr)
         self._frozen = _frozen(self._number, traced, key, point, again=not _is_ours(self._draw))
-        number = _as_traced(traced)
-        some_chunks = _in_chunks(number, self._chunk)
-        # Where jax alone says how rows are made together, only roundings differ from rows made alone. A test would
-        # cost a second compilation, and could refuse nothing but draws that are all rounding.
-        if not _is_ours(self._draw) and _has_strange_rules(traced.jaxpr):
-            _refuse_calls(jax.make_jaxpr(some_chunks)(key, indices, points).jaxpr)  # those in the stranger's rule
-            self._alone = jax.jit(_one_by_one(number, self._chunk))
-        return _compiled(some_chunks, key, indices, points)
+        finest = traced.out_avals[0].dtype
+        coarsest = min(_floats(traced.jaxpr), key=_digits, default=finest)
+        if _digits(coarsest) < _digits(finest):
+            self.kind = coarsest  # a cast to a finer type, or to whole numbers, does not bring digits back
+        return _compiled(_in_chunks(_as_traced(traced), self._chunk), key, indices, points)
 
     def _number(self, key: PRNGKeyArray, point: Any) -> Array:
         drawn = jnp.asarray(self._draw(key, point))
@@ -198,7 +190,7 @@ class Blocks:
 
 
 def _digits(kind: np.dtype) -> int:
-    return np.finfo(kind).nmant + 1
+    return jnp.finfo(kind).nmant + 1
 
 
 def _in_chunks(number: Callable[[PRNGKeyArray, Any], Array], chunk: int) -> Callable[..., Array]:
@@ -218,18 +210,10 @@ def _keys(key: PRNGKeyArray, index: Array, chunk: int) -> Array:
     return jax.random.split(jax.random.fold_in(key, index), chunk)
 
 
-def _one_by_one(number: Callable[[PRNGKeyArray, Any], Array], chunk: int) -> Callable[..., Array]:
-    """A draw at one point, as the first `ROWS` draws of a block, one after the other."""
-
-    def rows(key: PRNGKeyArray, indices: Array, points: Any) -> Array:
-        keys = jax.vmap(lambda index: _keys(key, index, chunk))(indices).reshape(-1)[:ROWS]
-        return jax.lax.map(lambda each: jax.lax.map(lambda point: number(each, point), points), keys)
-
-    return rows
-
-
 def _refuse_calls(jaxpr: Jaxpr) -> None:
     """Refuse a program that runs Python, or reads or writes anything but its arguments and results.
+
+    Refuse it, too, if somebody else than jax says how an operation is done for many keys at once.
 
     Raises:
         FrozenDraw: if it does.
@@ -237,6 +221,15 @@ def _refuse_calls(jaxpr: Jaxpr) -> None:
     called = {each.primitive.name for each in _operations(jaxpr) if STATEFUL.search(each.primitive.name)}
     if called := called or {type(effect).__name__ for effect in jaxpr.effects}:
         raise FrozenDraw(f"calls out of its program ({min(called)})", OUTSIDE)
+    primitives = {each.primitive for each in _operations(jaxpr)}
+    if foreign := [each.name for each in primitives if each.name == "custom_vmap_call" or not _is_of_jax(each)]:
+        raise FrozenDraw(f"brings a batching rule of its own ({min(foreign)})", RULES)
+
+
+@functools.cache
+def _is_of_jax(primitive: Primitive) -> bool:
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("jax.")]
+    return any(each is primitive for module in modules for each in list(vars(module).values()))
 
 
 def _operations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
@@ -254,49 +247,22 @@ def _operations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
             left += [each for each in inside if isinstance(each, Jaxpr)]
 
 
-def _has_strange_rules(jaxpr: Jaxpr) -> bool:
-    """Whether somebody else than jax says how an operation is done for many keys at once."""
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith("jax.")]
-    of_jax = {each for module in modules for each in list(vars(module).values()) if isinstance(each, Primitive)}
-    return any(
-        not getattr(operation.params["rule"], "__module__", "").startswith("jax.")  # sequential_vmap is jax's own
-        if operation.primitive.name == "custom_vmap_call"
-        else operation.primitive.name == "ffi_call" or operation.primitive not in of_jax
-        for operation in _operations(jaxpr)
-    )
-
-
-def _strangers(together: np.ndarray, alone: np.ndarray, kind: np.dtype) -> FrozenDraw | None:
-    """Why draws that were made together are not those of their keys alone, or None.
-
-    The two programs round differently, and nobody has a bound for that: a draw may be a small difference of large
-    numbers. So a draw may move by an eighth of d, the median distance between the draws of two keys. A copy moves
-    further. For let a share q of all draws lie within d/8 of one number. Then a share q^2 of the pairs lies within
-    d/4 of each other, and half of the pairs do not lie within d. So q^2 <= 1/2, and at least 29 of 100 draws of a
-    copy are seen. If half of the pairs agree, d is 0, and every draw is seen that is not the copied one.
-
-    A rounding can turn over a comparison, and the draw with it. That befalls one draw in thousands: one in 64 may.
-
-    Args:
-        together: a block; [draws, points].
-        alone: its first rows again, each key by itself.
-        kind: the type of the draws.
-    """
-    together = together[: len(alone)]
-    with np.errstate(invalid="ignore"):
-        usual = np.median(np.abs(alone - np.roll(alone, 1, axis=0)), axis=0)
-        away = np.abs(together - alone)
-        rounding = ROUNDINGS * spacing(np.maximum(np.abs(alone), np.abs(together)), kind)
-        odd = ~((away <= np.maximum(usual / 8, rounding)) | np.isnan(alone) & np.isnan(together))
-    if np.all(np.sum(odd, axis=0) <= max(1, ODD * len(alone))):
-        return None
-    row, point = np.unravel_index(np.argmax(np.where(odd, away, -1.0)), odd.shape)
-    both = f"{together[row, point]:.6g} among many keys and {alone[row, point]:.6g} for the same key alone"
-    return FrozenDraw(f"gives {both}", COPIED)
+def _floats(jaxpr: Jaxpr) -> Iterator[np.dtype]:
+    """The floating types to which the numbers of a program are rounded."""
+    for operation in _operations(jaxpr):
+        kinds = {getattr(each.aval, "dtype", np.dtype(bool)) for each in (*operation.invars, *operation.outvars)}
+        yield from (kind for kind in kinds if jnp.issubdtype(kind, jnp.floating))
+        if operation.primitive.name == "reduce_precision":
+            bits = operation.params["mantissa_bits"]
+            yield np.dtype(next((kind for kind in ROUNDED_TO if jnp.finfo(kind).nmant <= bits), ROUNDED_TO[-1]))
 
 
 def _is_ours(draw: Callable) -> bool:
-    return getattr(draw, "__module__", "").startswith(OURS)
+    """Whether a module of ours holds the draw that `check` or `measure` wrapped: anybody may write our names."""
+    inner = getattr(draw, "__wrapped__", draw)
+    module = str(getattr(inner, "__module__", ""))
+    held = vars(sys.modules.get(module, object)).get(getattr(inner, "__qualname__", ""))
+    return module.startswith(OURS) and held is inner
 
 
 def _as_traced(traced: Any) -> Callable[[PRNGKeyArray, Any], Array]:

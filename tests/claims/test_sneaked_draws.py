@@ -4,6 +4,7 @@ A sneaked draw gives a verdict that nobody can repeat, or refutes what is true. 
 the same at every trace is a constant of the problem, and legal.
 """
 
+import functools
 import itertools
 import random
 import time
@@ -17,10 +18,11 @@ from jax.experimental import io_callback
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
+from attnlab_theory import claims
 from attnlab_theory.claims import Verdict, measure
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval, bounded
-from attnlab_theory.stats.draws import Blocks, FrozenDraw, _strangers
+from attnlab_theory.stats.draws import Blocks, FrozenDraw
 from tests.toys import BLOCK, Coin, checked, coin_claim
 
 NUMPYS = np.random.default_rng(0)
@@ -101,10 +103,8 @@ CALLS = {
     "a callback in while": lambda key: jax.lax.while_loop(lambda x: x < 1, lambda x: x + outside(), uniform(key)),
     "a callback in cond": lambda key: jax.lax.cond(uniform(key) < 0.5, outside, lambda: jnp.float32(0)),
     "a callback in a custom derivative": lambda key: with_a_derivative(uniform(key)),
-    "a callback in the rule of custom_vmap": shared_by_all(
-        uniform, lambda draw, keys: jax.vmap(draw)(keys) + outside()
-    ),
     "a reference": remembering,
+    "a call of a library": lambda key: jax.ffi.ffi_call("unknown", NUMBER)(uniform(key)),
     "a generator of the device": lambda key: uniform(key) + jax.lax.rng_uniform(0.0, 1.0, ()),
 }
 
@@ -121,12 +121,49 @@ CONSTANT = {
     "a fixed key": lambda key: uniform(jax.random.key(3)),
 }
 
-COPIED = {
+
+@custom_vmap
+def scaled(x, by):
+    return x * by
+
+
+@scaled.def_vmap
+def _(size, batched, x, by):
+    return (x * jnp.full_like(by, by[0]) if batched[1] else x * by), any(batched)
+
+
+def again_and_again(draw, keys):
+    return jnp.tile(each_its_own(draw, keys[:512]), -(-len(keys) // 512))[: len(keys)]
+
+
+def spoofed():
+    vectorised = custom_vmap(uniform)
+
+    def rule(size, batched, keys):
+        return jnp.zeros(size), True
+
+    rule.__module__ = "jax._src.custom_batching"
+    vectorised.def_vmap(rule)
+    return vectorised
+
+
+BRINGS = {
     "a coin": shared_by_all(flipped_at(0.5), first_for_all),
     "a rare coin": shared_by_all(flipped_at(0.1), first_for_all),
     "a number": shared_by_all(uniform, first_for_all),
     "a number of heavy tails": shared_by_all(far_off, first_for_all),
     "half of a number": shared_by_all(uniform, half_of_the_first),
+    "512 numbers again and again": shared_by_all(uniform, again_and_again),
+    "a bit more": shared_by_all(uniform, lambda draw, keys: each_its_own(draw, keys) + 0.03),
+    "one in 64 is 0": shared_by_all(
+        uniform, lambda draw, keys: each_its_own(draw, keys) * (jnp.arange(len(keys)) % 64 != 1)
+    ),
+    "a right rule": shared_by_all(uniform, each_its_own),
+    "a loop over the keys": sequential_vmap(uniform),
+    "a rule that calls itself jax's": spoofed(),
+    "a rule for points": lambda key: scaled(uniform(key), 1.0),
+    "a rule in a loop": lambda key: jax.lax.fori_loop(0, 2, lambda i, x: scaled(x, 0.5), uniform(key)),
+    "a rule that calls out": shared_by_all(uniform, lambda draw, keys: each_its_own(draw, keys) + outside()),
     "an operation of one's own": lambda key: COPIES.bind(uniform(key)),
 }
 
@@ -162,58 +199,44 @@ def test_a_draw_without_its_key_is_refused(draw):
     assert "gives the same number for every key" in refused(draw)
 
 
-@pytest.mark.parametrize("draw", COPIED.values(), ids=COPIED)
-def test_a_draw_that_gives_many_keys_what_none_gives_alone_is_refused(draw):
+@pytest.mark.parametrize("draw", BRINGS.values(), ids=BRINGS)
+def test_a_draw_that_brings_a_batching_rule_is_refused_before_anything_is_called(draw):
+    before = NUMPYS.bit_generator.state
     said = refused(draw)
-    assert " among many keys and " in said
-    assert said.endswith(
-        "for the same key alone; " + "a rule of custom_vmap must give every key the draw that it "
-        "has alone: mend the rule, or leave it out"
-    )
+    assert "brings a batching rule of its own (" in said
+    assert said.endswith("leave it out, and write the draw with plain jax operations, such as jax.lax.map")
+    assert NUMPYS.bit_generator.state == before
 
 
-def test_a_draw_that_is_copied_from_point_to_point_is_refused():
-    @custom_vmap
-    def scaled(x, by):
-        return x * by
-
-    @scaled.def_vmap
-    def _(size, batched, x, by):
-        return (x * jnp.full_like(by, by[0]) if batched[1] else x * by), any(batched)
-
-    with pytest.raises(FrozenDraw, match="among many keys"):
-        judged(lambda key, point: scaled(uniform(key), point), points=(1.0, 2.0))
-
-
-@pytest.mark.parametrize("draw", [flipped_at(0.5), uniform, far_off], ids=["coin", "uniform", "far"])
-def test_a_right_rule_of_custom_vmap_is_legal(draw):
-    judged(lambda key, point: shared_by_all(draw, each_its_own)(key))
-
-
-def test_rows_may_differ_by_rounding_and_a_few_comparisons_may_turn_over():
-    alone = np.random.default_rng(0).normal(size=(256, 1)).astype(np.float32)
-    coins = (alone > 0).astype(np.float32)
-    turned = coins.copy()
-    turned[:4] = 1 - turned[:4]
-    for together, by_itself in ((1.0001 * alone + 0.05, alone), (turned, coins)):
-        assert _strangers(together, by_itself, alone.dtype) is None
-    turned[4] = 1 - turned[4]
-    for together, by_itself in ((alone[::-1], alone), (alone + 1, alone), (turned, coins)):
-        assert _strangers(together, by_itself, alone.dtype) is not None
+def test_a_rule_that_is_used_within_one_draw_is_legal():
+    judged(lambda key, point: jnp.sum(jax.vmap(scaled)(jax.random.uniform(key, 3), jnp.ones(3))))
 
 
 def test_a_draw_that_is_all_rounding_is_legal():
-    """Two programs round differently, and it is no copy for that. A loop over keys is jax's own rule."""
-
-    @sequential_vmap
-    def backwards(x):
-        return jnp.sum(x[::-1])
+    """A loop within the draw is jax's own."""
 
     def lost(key, point):
         x = jax.random.uniform(key, 50)
-        return backwards(x) - jnp.sum(x)
+        return jnp.sum(jax.lax.map(jnp.negative, x[::-1])) + jnp.sum(x)
 
     judged(lost)
+
+
+def test_a_draw_that_calls_itself_ours_is_looked_at_like_any_other():
+    """Names can be written by anybody: of the draw, or by `functools.wraps`."""
+    ours = claims.selecting.CLAIMS[0].draw
+
+    def named(key, coin):
+        return uniform(key) + from_numpy()
+
+    @functools.wraps(ours)
+    def wrapped(key, coin):
+        return uniform(key) + from_numpy()
+
+    named.__module__ = ours.__module__
+    for draw in (named, wrapped):
+        with pytest.raises(ValueError, match="another function every time"):
+            checked(coin_claim(draw=draw, bound=bounded(0.0, 2.0)))
 
 
 CACHED = from_numpy()
@@ -237,9 +260,9 @@ def test_numbers_that_are_the_same_at_every_trace_are_constants_of_the_problem(d
     assert checked(claim, max_draws=64 * BLOCK)[0].verdict == Verdict.SUPPORTED
 
 
-@pytest.mark.parametrize("draw", [CALLS["pure_callback"], COPIED["a coin"]], ids=["calls", "copies"])
+@pytest.mark.parametrize("draw", [CALLS["pure_callback"], BRINGS["a coin"]], ids=["calls", "copies"])
 def test_claims_and_measurements_refuse_sneaked_draws(draw):
-    with pytest.raises(ValueError, match=r"coin: the draw (calls|gives) "):
+    with pytest.raises(ValueError, match=r"coin: the draw (calls|brings) "):
         checked(coin_claim(draw=lambda key, coin: draw(key), bound=bounded(0.0, 2.0)))
-    with pytest.raises(ValueError, match=r"the draw (calls|gives) "):
+    with pytest.raises(ValueError, match=r"the draw (calls|brings) "):
         measure(draw, width=0.5, bound=bounded(0.0, 2.0), chunk=64)
