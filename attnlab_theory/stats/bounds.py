@@ -19,7 +19,7 @@ from attnlab_theory.stats.interval import Interval
 EVERYTHING = Interval(-math.inf, math.inf)
 
 ROUNDINGS = 4
-"""A draw may miss the point of a law that it stands for by this many units in the last place of its own type. A
+"""A draw may miss the point of a law that it stands for by this many units in the last place of its type. A
 rounding moves a number by a share of 2^-p at most, with p binary digits, and a unit in the last place is at least
 this share of it. So these are four roundings: of a constant, of a product with it, of the point, and one more."""
 
@@ -86,7 +86,7 @@ class Bound:
         Args:
             draws: one row, of any real dtype; sums are taken in float64.
             error_rate: between 0 and 1; `exact` takes 0.
-            kind: the type in which the draws were made; by default the one that they have.
+            kind: the type to which the draws were rounded; by default the one that they have.
 
         Raises:
             ValueError: if the draws are not a row, are none, are not real or not finite or break the assumption, or
@@ -109,7 +109,7 @@ class Bound:
 
         Args:
             draws: one row.
-            kind: the type in which they were made. Whole numbers and truth values are not rounded.
+            kind: the type to which they were rounded. Whole numbers and truth values are not rounded.
 
         Example:
             Near 2048 half-precision numbers are 2 apart. So the mean may be wrong by 1.
@@ -281,13 +281,13 @@ def same_law(points: ArrayLike, chances: ArrayLike, rounding: ArrayLike = 0.0) -
     No property of the draws is assumed.
 
     Draws are rounded: in float32, 0.2 is larger than the 0.2 of float64. So a draw that exceeds a point by r or
-    less counts as equal. By default r is four units in the last place of the draws' own type, enough for a product
+    less counts as equal. By default r is four units in the last place of their type, enough for a product
     of rounded numbers. A computation that loses more, such as exp(log p + 20) / e^20, needs `rounding`. Where r is
     more than half of the way to the next point, the nearest point wins.
 
-    A law is refuted only if no rounding explains the difference. Let s be r, or a thousandth of the way to the
-    nearest other point if that is more. If rounding moved no draw by more than s, the share of unrounded draws up
-    to x lies between those of the rounded ones up to x - s and up to x + s. If every chance may lie between the
+    A law is refuted only if no rounding as small as this explains the difference. Let s be r, or a thousandth of
+    the way to the nearest other point if that is more. If rounding moved no draw by more than s, the share of
+    unrounded draws up to x lies between those of the rounded ones up to x - s and up to x + s. If every chance may lie between the
     two, the lower end is 0. This holds for laws with atoms and without.
 
     Args:

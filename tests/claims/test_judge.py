@@ -1,5 +1,6 @@
 """What the judge says of two intervals, when it stops drawing, and what it refuses."""
 
+import dataclasses
 import math
 import random
 import re
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import attnlab_theory
 from attnlab_theory.claims import Findings, Setting, Traced, Verdict, judge
-from attnlab_theory.stats import Interval, bounded, exact, known_variance, normal, paired, proportion
+from attnlab_theory.stats import Interval, bounded, exact, known_variance, normal, paired, proportion, same_law
 from tests.toys import BLOCK, Coin, checked, coin_claim, toss
 
 SUPPORTED, REFUTED, INCONCLUSIVE = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE
@@ -262,6 +263,39 @@ def test_a_mean_that_rounding_moved_by_less_than_the_resolution_is_supported():
     assert (found.verdict, found.measured.high < 2048.5) == (SUPPORTED, True)
     (found,) = checked(shifted_coin(2048, "float16", resolution=3.0, predict=Interval.at_least(2052.0)))
     assert found.verdict == REFUTED
+
+
+CASTS = {
+    "cast to float32": ("float16", lambda x: x.astype("float32")),
+    "cast to whole numbers": ("float16", lambda x: x.astype("int32")),
+    "cast within another function": ("float16", jax.jit(lambda x: x.astype("float32"))),
+    "rounded without a cast": ("bfloat16", lambda x: jax.lax.reduce_precision(x.astype("float32"), 8, 7)),
+}
+
+
+@pytest.mark.parametrize(("kind", "cast"), CASTS.values(), ids=CASTS)
+def test_a_cast_does_not_bring_back_what_a_coarser_type_has_lost(kind, cast):
+    """Beside 2048 a coin is lost in half precision, whatever type the sum is kept in later."""
+
+    def draw(key, coin):
+        return cast(jnp.asarray(2048, "float16") + jnp.asarray(jax.random.uniform(key) < 0.5, "float16"))
+
+    with pytest.raises(ValueError, match=f"drew numbers up to 2048 in {kind}, .* is to be resolved"):
+        checked(shifted_coin(2048, "float16", draw=draw))
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_a_true_law_is_not_refuted_for_a_cast_after_its_rounding(kind):
+    tenths = np.arange(1, 11) / 10
+
+    def draw(key, coin):
+        return jnp.asarray(tenths, kind)[jax.random.randint(key, (), 0, 10)].astype("float32")
+
+    law = same_law(tenths, tenths)
+    claim = coin_claim(draw=draw, bound=law, predict=Interval.point(0.0), settings=(Coin(chance=0.5),))
+    assert checked(claim, max_draws=BLOCK * 2**7)[0].verdict == SUPPORTED
+    wrong = dataclasses.replace(claim, bound=same_law(tenths, tenths**2))
+    assert checked(wrong)[0].verdict == REFUTED
 
 
 @pytest.mark.parametrize("kind", ["bool", "int8", "bfloat16", "float16"])
