@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from attnlab_theory.claims import Paired, Statement
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.report import style
 
@@ -51,9 +52,57 @@ def bars(
     ax.errorbar(xs, values, yerr=np.maximum(ends, 0), label=label, **look(series, linewidth=1.2, **joined))
 
 
-def control(ax: Axes, reached: float, what: str) -> None:
-    """A line at what a control reaches, without having learned what the points are about."""
-    ax.axhline(reached, color=style.INK, linewidth=1, linestyle=":", label=what)
+def control(ax: Axes, reached: float, what: str, *, across: Sequence[float] = (), **look: Any) -> None:
+    """A line at what a control reaches, without having learned what the points are about. One of them is labelled.
+
+    Args:
+        ax: where to draw.
+        reached: the level.
+        what: the control. The legend names it once, for all lines of a panel.
+        across: the ends of the line; by default it crosses the panel.
+        look: keyword arguments of the line, in the place of its own.
+    """
+    known = {line.get_label() for line in ax.lines}
+    own = {"color": style.INK, "linewidth": 1.2, "linestyle": ":", "label": None if what in known else what, **look}
+    if across:
+        ax.plot(across, [reached, reached], **own)
+    else:
+        ax.axhline(reached, **own)
+
+
+def far_control(ax: Axes, reached: float, what: str) -> None:
+    """The same where the level may lie far beyond the scale: the scale stays, and the legend tells the level."""
+    low, high = ax.get_ylim()
+    control(ax, reached, what if low <= reached <= high else f"{what}: {reached:.2f}, beyond the scale")
+    ax.set_ylim(low, high)
+
+
+def controls(ax: Axes, statements: Sequence[Statement], shown: Estimates, every: Estimates) -> None:
+    """Lines at the controls of all statements that judge numbers of a panel.
+
+    A control has the number 0 where the panel shows differences from it, or a number of its own. One that is told
+    by another number of the run has no line here.
+
+    Args:
+        ax: where the numbers are drawn.
+        statements: of the lab.
+        shown: the numbers.
+        every: all numbers of the run.
+    """
+    for each in shown:
+        for stated in statements:
+            if stated.asks(each) and stated.predicts(each, every) is not None:
+                own = stated.of_control(each, every)
+                if own is not None or isinstance(stated.control, Paired):
+                    control(ax, 0.0 if own is None else own.centre, stated.control.what)
+
+
+def control_of(statements: Sequence[Statement], quantity: str) -> str:
+    """The control with which one quantity is paired. All statements about it have the same one."""
+    (what,) = {
+        each.control.what for each in statements if each.quantity == quantity and isinstance(each.control, Paired)
+    }
+    return what
 
 
 def named(ax: Axes, labels: Sequence[str], **look: Any) -> None:
@@ -65,7 +114,7 @@ def named(ax: Axes, labels: Sequence[str], **look: Any) -> None:
 def below(figure: Figure, *, ncols: int = 1, title: str | None = None) -> None:
     """A legend below all panels, of all that has a label."""
     size = {} if title is None else {"title": title, "title_fontsize": 8}
-    figure.legend(loc="outside lower left", ncols=ncols, fontsize=8, **size)
+    figure.legend(loc="outside lower left", ncols=ncols, fontsize=8, alignment="left", **size)
 
 
 def interval(estimate: Estimate, kind: str = "") -> str:

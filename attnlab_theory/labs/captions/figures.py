@@ -1,7 +1,7 @@
 """Pictures of what models write. Imports matplotlib: import this module where one is drawn."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
+from attnlab_theory.claims import Paired
 from attnlab_theory.labs.captions.arms import DECODINGS
+from attnlab_theory.labs.captions.claims import BY_A_UNIGRAM, STATEMENTS
 from attnlab_theory.labs.captions.names import MEANT, called, in_words, joined, quoted, two_lines
 from attnlab_theory.labs.estimates import OVER_GENERATIONS, Estimate, Estimates
-from attnlab_theory.labs.plots import bars, below, interval, look, named, note
+from attnlab_theory.labs.perplexity import UNIGRAM
+from attnlab_theory.labs.plots import bars, below, control, far_control, interval, look, named, note
 from attnlab_theory.report import style
 
 BEHIND_WORDS = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
@@ -54,8 +57,21 @@ def perplexities(estimates: Estimates) -> Figure:
     named(ax, [two_lines(arm) for arm in arms], fontsize=8)
     ax.set(ylabel="perplexity on test sentences\n(exp of the mean loss)", xlim=(-0.6, len(arms) - 0.4))
     _cut_off(ax, by_sentence + by_token)
+    _the_base(ax, estimates, by_token)
     _explained(figure, by_sentence)
     return figure
+
+
+def _the_base(ax: Axes, estimates: Estimates, by_token: Estimates) -> None:
+    """Lines at the perplexities of the arm with which others are compared, and of a model without context."""
+    perplexity = {e.setting["arm"]: e.value for e in by_token}
+    for stated in STATEMENTS:
+        for each in filter(stated.asks, estimates):
+            if stated.quantity == "test loss gained" and isinstance(stated.control, Paired):
+                what = f"{stated.control.what} (each token weighs the same)"
+                control(ax, perplexity[each.setting["against"]], what)
+    for unigram in [e for e in estimates if e.quantity == UNIGRAM]:
+        far_control(ax, float(np.exp(unigram.value)), BY_A_UNIGRAM.what)
 
 
 def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
@@ -138,6 +154,7 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
         # Points that coincide: the lower one has a larger marker.
         size = 4.5 + 1.5 * (len(lines) - 1 - series)
         _line(ax, points, series=series, label=in_words(arm), markersize=size, markerfacecolor="none")
+    _at_random(ax, estimates, arms)
     # The upper line has room above it. All others lie close to each other.
     upper = max(lines.values(), key=lambda points: np.mean([y.value for _, y in points]))
     for x, y in upper:
@@ -192,6 +209,7 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
         for _, x, y in points:
             drawn.append([(x.interval.low, y.value), (x.interval.high, y.value)])
             drawn.append([(x.value, y.interval.low), (x.value, y.interval.high)])
+    _at_random(ax, estimates, [arm])
     ax.set(xlabel=FORWARD, ylabel=BACKWARD)
     _numbered(ax, numbers, drawn)
     ax.legend(loc="lower left", title=_over(forward), title_fontsize=8, alignment="left")
@@ -202,6 +220,16 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
         said.append(f'"{arm}": {MEANT[arm]}')
     note(figure, "\n".join(said))
     return figure
+
+
+def _at_random(ax: Axes, estimates: Estimates, arms: Sequence[str]) -> None:
+    """Both scores of the decoding with which others are compared, a cross for every arm in its colour."""
+    for series, arm in enumerate(arms):
+        own = {"color": style.COLOURS[series % 7], "linewidth": 0.9, "alpha": 0.6}
+        for level, what in dict.fromkeys((level, what) for _, level, what in _compared(estimates, "backward", arm)):
+            control(ax, level, what, **own)
+        for level in dict.fromkeys(level for _, level, _ in _compared(estimates, "forward", arm)):
+            ax.axvline(level, linestyle=":", **own)
 
 
 def _numbered(
@@ -286,6 +314,9 @@ def openings(estimates: Estimates) -> Figure:
         )
         shift = 0.5 * (series - (len(arms) - 1) / 2) / max(len(arms), 2)
         _points(ax, each, [x + shift for x in range(len(each))], series=series, label=in_words(arm))
+        for decoding, level, what in _compared(estimates, "commonest_opening", arm):
+            at = decodings.index(decoding) + shift
+            control(ax, level, what, across=(at - 0.2 / len(arms), at + 0.2 / len(arms)))
     ax.axhline(real.value, color=style.INK, linewidth=1, label="real sentences")
     named(ax, [called(name) for name in decodings], rotation=35, ha="right")
     ax.set(
@@ -293,6 +324,16 @@ def openings(estimates: Estimates) -> Figure:
     )
     _explained(figure, found)
     return figure
+
+
+def _compared(estimates: Estimates, score: str, arm: str) -> Iterator[tuple[str, float, str]]:
+    """The decodings that a statement compares with another one of the same arm: the other's score, and its name."""
+    for stated in STATEMENTS:
+        for each in filter(stated.asks, estimates):
+            if stated.quantity == f"{score} gained" and each.setting["arm"] == arm and "decoding" in each.setting:
+                (other,) = estimates.of(score, arm=arm, decoding=each.setting["against"])
+                assert isinstance(stated.control, Paired)
+                yield each.setting["decoding"], other.value, stated.control.what
 
 
 def heads(estimates: Estimates) -> Figure:
@@ -344,7 +385,6 @@ def heads(estimates: Estimates) -> Figure:
         f"each panel: the heads of {_from_to(seeds)} models, which differ in the seed" if max(seeds) > 1 else None
     )
     below(figure, ncols=2, title=told)
-    figure.legends[-1].set_alignment("left")
     return figure
 
 
@@ -416,7 +456,6 @@ def _points(ax: Axes, found: Estimates, xs: Sequence[float], *, series: int, lab
 def _explained(figure: Figure, found: Estimates) -> None:
     """A legend below all panels, and a line about intervals at its left."""
     below(figure, title=_over(found))
-    figure.legends[-1].set_alignment("left")
 
 
 def _ends(found: Sequence[Estimate]) -> np.ndarray:

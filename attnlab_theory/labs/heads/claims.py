@@ -7,11 +7,17 @@ The slope of the variance and the excess along own means get no verdict. Their n
 layer-normalised keys, whatever the lengths of keys do (docs/mathematics/heads.md).
 """
 
-from typing import Any
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import Float
 
 from attnlab_theory.claims import Beyond, Statement
 from attnlab_theory.labs.heads.traces import Kept
 from attnlab_theory.stats import Interval
+
+T = TypeVar("T", float, Float[np.ndarray, "*m"])
 
 FINE = 1e-9
 """The resolution of a statement that a number lies on one side: only an interval on that side supports it."""
@@ -71,6 +77,22 @@ def beyond(claim: str) -> str:
     return f"beyond controls: {claim}"
 
 
+def on_the_side_of(predicted: Interval, values: T) -> T:
+    """Numbers that are larger the further a value lies on the side of a prediction."""
+    if predicted.high == math.inf:
+        return values
+    if predicted.low == -math.inf:
+        return -values
+    return -abs(values - predicted.centre)
+
+
+def from_the_side_of(predicted: Interval, reached: float) -> float:
+    """The value with this number `on_the_side_of` a prediction. Of two around the middle it is the upper one."""
+    if predicted.high == math.inf:
+        return reached
+    return -reached if predicted.low == -math.inf else predicted.centre - reached
+
+
 def _at_home(section: str, *, name: str, **told: Any) -> Statement:
     """A statement whose source is a section of docs/mathematics/heads.md."""
     return Statement(
@@ -88,7 +110,8 @@ STATEMENTS = (
     _at_home(
         "noisy-lengths",
         name="the-noisy-length-matters",
-        statement=f"A noisy key length explains at least {EXPLAINED:g} of the variance of scores within a type.",
+        statement=f"A noisy key length explains at least {EXPLAINED:g} of the variance of scores within a type, "
+        "beyond what all types share.",
         quantity="variance explained by the stretch",
         predicted=Interval.at_least(EXPLAINED),
     ),

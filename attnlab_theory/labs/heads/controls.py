@@ -28,7 +28,7 @@ from jaxtyping import Float
 
 from attnlab_theory.claims.statement import Statement, has_fields
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.heads.claims import STATEMENTS, beyond
+from attnlab_theory.labs.heads.claims import STATEMENTS, beyond, on_the_side_of
 from attnlab_theory.labs.heads.encoder import EncoderReading
 from attnlab_theory.labs.heads.families import (
     ERROR_RATE,
@@ -182,9 +182,9 @@ def _of_groups(predicted: Interval, own: Family, others: Sequence[Sequence[Famil
     if own.logarithms:
         with np.errstate(divide="ignore"):
             predicted = Interval(float(np.log(max(predicted.low, 0.0))), float(np.log(predicted.high)))
-    ours, differences = _on_the_side_of(predicted, own.replicates), []
+    ours, differences = on_the_side_of(predicted, own.replicates), []
     for drawn in others:
-        middle, reach = _new_draw(np.stack([_on_the_side_of(predicted, each.replicates) for each in drawn]))
+        middle, reach = _new_draw(np.stack([on_the_side_of(predicted, each.replicates) for each in drawn]))
         differences.append([ours - middle - reach, ours - middle, ours - middle + reach])
     found = bands(np.moveaxis(np.array(differences), 2, 0), ERROR_RATE / 2)
     return Bands(values=found.values[:, 1], low=found.low[:, 0], high=found.high[:, 2])
@@ -235,12 +235,3 @@ def _mean(drawn: Float[np.ndarray, "models *m"]) -> Float[np.ndarray, "*m"]:
     known = np.isfinite(drawn)
     with np.errstate(invalid="ignore"):
         return np.where(known, drawn, 0.0).sum(axis=0) / np.sum(known, axis=0)
-
-
-def _on_the_side_of(predicted: Interval, values: Float[np.ndarray, "*m"]) -> Float[np.ndarray, "*m"]:
-    """Numbers that are larger the further a value lies on the side of a prediction."""
-    if predicted.high == math.inf:
-        return values
-    if predicted.low == -math.inf:
-        return -values
-    return -np.abs(values - (predicted.low + predicted.high) / 2)

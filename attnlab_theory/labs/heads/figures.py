@@ -1,6 +1,7 @@
 """Pictures of heads. Imports matplotlib: import this module where one is drawn."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,15 +10,31 @@ from matplotlib.ticker import PercentFormatter
 from attnlab_theory.claims import Findings
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads import habits as habits_of
-from attnlab_theory.labs.heads.claims import EXPLAINED, JUDGED_FEATURES, JUDGED_KEYS, SPARED, TOLERATED
+from attnlab_theory.labs.heads.claims import (
+    BEYOND_LENGTH,
+    CONTROLS,
+    EXPLAINED,
+    JUDGED_FEATURES,
+    JUDGED_KEYS,
+    SPARED,
+    STATEMENTS,
+    TOLERATED,
+    beyond,
+    from_the_side_of,
+)
 from attnlab_theory.labs.heads.families import SHARE
-from attnlab_theory.labs.heads.grids import Panel, panels, shape_of, supported, tallied
+from attnlab_theory.labs.heads.grids import Panel, medians, panels, shape_of, supported, tallied
 from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.labs.heads.losses import COUPLINGS, LENGTHS
 from attnlab_theory.labs.heads.questions import HABITS, LEFT, PREMISES, unit
 from attnlab_theory.labs.heads.traces import Kept
-from attnlab_theory.labs.plots import bars, below, interval, level, note
+from attnlab_theory.labs.plots import bars, below, control, interval, level, note
 from attnlab_theory.report import style
+from attnlab_theory.stats import Interval
+
+STATED = {each.name: each for each in STATEMENTS}
+
+BASELINE = "the best of five baselines, which know length, positions and the word"
 
 KNOWN = 0.1
 """A panel is drawn if at least this share of the heads has a number."""
@@ -28,17 +45,28 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
     known = Estimates(e for e in estimates if e.interval != SHARE)
     matters, normal = findings.of("the-noisy-length-matters"), findings.of("scores-are-normal")
     title = (
-        f"Noise in the norm of keys explains at least {EXPLAINED:.0%} of the variance of a word's scores:\n"
-        f"{tallied(matters, 'head')}.\n"
+        "Beyond what all words share, noise in the norm of keys explains at least\n"
+        f"{EXPLAINED:.0%} of the variance of a word's scores: {tallied(matters, 'head')}.\n"
         f"A word's scores are nearly normally distributed: {tallied(normal, 'head')}"
     )
     shown = [
-        Panel(told, known.of(quantity), findings.of(claim) if claim else Findings())
+        Panel(
+            told,
+            known.of(quantity),
+            findings.of(claim) if claim else Findings(),
+            controls=_controls(estimates, claim, quantity),
+        )
         for quantity, claim, told in PREMISES
         if len([e for e in known if e.quantity == quantity]) >= KNOWN * len(normal)
     ]
     told = "a word's scores: of one query, with the keys of this word in many sentences"
     return panels(title, 2, shape_of(estimates.of("share of keys")), shown, told=told)
+
+
+def _controls(estimates: Estimates, claim: str | None, quantity: str) -> dict[str, float]:
+    """What the controls of a claim reach. A gain over the best baseline is 0 for this baseline."""
+    found = medians(estimates, STATED[claim]) if claim else {}
+    return found | ({BASELINE: 0.0} if found and quantity == BEYOND_LENGTH else {})
 
 
 def habits(estimates: Estimates) -> Figure:
@@ -159,17 +187,34 @@ def collapse(estimates: Estimates) -> Figure:
         f"with attention alone, and {left[Kept.ALL]:.2g} of it with the whole model"
     )
     figure, (ax,) = style.panels(title, size=(7.4, 4.6))
+    is_known = False
     for series, kept in enumerate(Kept):
         own = by_depth.of("distance to rank one", kept=kept)
         # Beside each other: one would hide another.
         xs = [e.setting["depth"] + 0.08 * (series - 1.5) for e in own]
         bars(ax, own, xs, series=series, label=LEFT.get(kept, str(kept)), line=True)
+        for reached in _left_by_controls(estimates, str(kept)):
+            look = {"color": style.COLOURS[series % 7], "linewidth": 2, "label": None}
+            control(ax, own[-1].value * reached, CONTROLS, across=(xs[-1] - 0.25, xs[-1] + 0.25), **look)
+            is_known = True
+    if is_known:
+        control(ax, math.nan, f"{CONTROLS}: the strongest control", across=(0, deepest), linewidth=2)
     ax.set_yscale("log")
     ax.set_xticks(sorted({e.setting["depth"] for e in by_depth}))
     ax.set(xlabel="layers passed", ylabel="distance of the tokens from their mean,\nas a share of their norm")
     told = f"what is kept of the layers; {interval(by_depth[0], 'simultaneous')}"
-    below(figure, ncols=4, title=told)
+    below(figure, ncols=3, title=told)
     return figure
+
+
+def _left_by_controls(estimates: Estimates, kept: str) -> Iterator[float]:
+    """What the strongest control has left of the distance, as a multiple of what the model has left."""
+    left = [e for e in estimates if e.quantity == "share of the distance left" and e.setting["kept"] == kept]
+    for stated in [stated for stated in STATEMENTS if any(map(stated.asks, left))]:
+        assert isinstance(stated.predicted, Interval)
+        for each in [e for e in estimates if e.quantity == beyond(stated.name)]:
+            # A difference of logarithms, counted on the side of the statement.
+            yield math.exp(from_the_side_of(stated.predicted, -each.value))
 
 
 def ablations(estimates: Estimates, findings: Findings) -> Figure:

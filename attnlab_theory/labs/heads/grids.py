@@ -6,17 +6,23 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
-from attnlab_theory.claims import Findings, Verdict
-from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.plots import note
+from attnlab_theory.claims import Beyond, Findings, Statement, Verdict
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.heads.claims import beyond, from_the_side_of, on_the_side_of
+from attnlab_theory.labs.plots import control, note
 from attnlab_theory.report import style
+from attnlab_theory.stats import Interval
 
 MARKS = {Verdict.SUPPORTED: "+", Verdict.REFUTED: "−", Verdict.INCONCLUSIVE: "?"}
 VERDICTS = "+ shown: yes, − shown: no, ? undecided (tested for all heads of a panel together)"
 BEYOND = "a number: beyond the scale"
 UNKNOWN = "hatched: not known"
 """The meaning of what stands in the cells."""
+
+OUTLINED = (withStroke(linewidth=3.2, foreground="black"),)
+"""A line that is seen on every colour."""
 
 LONE = 2.0
 """If the largest number is this many times the next one, the scale ends at the next one. Else all others would have
@@ -37,6 +43,27 @@ class Panel(NamedTuple):
     """What is written into the cells."""
     top: float | None = None
     """The end of the scale; None for the largest number that is not far above the next one."""
+    controls: Mapping[str, float] = {}
+    """What controls reach, by their names: lines on the colour bar."""
+
+
+def medians(estimates: Estimates, stated: Statement) -> dict[str, float]:
+    """What the strongest control of a head reaches, median over heads; nothing if nobody measured one.
+
+    Args:
+        estimates: of the lab.
+        stated: a statement about heads. If it has two ends, a control is known by its distance from their middle.
+    """
+    name = beyond(stated.name)
+    found = [e for e in estimates if e.quantity == name]
+    if not found:
+        return {}
+    own = {_head(e): e.value for e in estimates.of(stated.quantity)}
+    assert isinstance(stated.predicted, Interval), "statements about heads have fixed ends"
+    assert isinstance(stated.control, Beyond)
+    reached = float(np.median([on_the_side_of(stated.predicted, own[_head(e)]) - e.value for e in found]))
+    told = f"{stated.control.what}: the strongest control of a head, median over heads"
+    return {told: from_the_side_of(stated.predicted, reached)}
 
 
 def grid(
@@ -46,6 +73,7 @@ def grid(
     verdicts: Mapping[tuple[int, int], Verdict] = {},
     *,
     top: float | None = None,
+    controls: Mapping[str, float] = {},
 ) -> set[str]:
     """One cell for each head, hatched if nothing is known. A number far above all others is written into its cell.
 
@@ -55,6 +83,7 @@ def grid(
         shape: of the grid.
         verdicts: what is written into the cells.
         top: the end of the scale; if it is left out, the largest number that is not far above the next one.
+        controls: lines on the colour bar, by their names. The scale reaches as far as they do.
 
     Returns:
         Which of `VERDICTS`, `BEYOND` and `UNKNOWN` there are.
@@ -62,7 +91,10 @@ def grid(
     cells = np.full(shape, np.nan)
     for e in found:
         cells[e.setting["layer"] - 1, e.setting["head"] - 1] = e.value
-    low, high = min(0.0, float(np.nanmin(cells))), _end(cells) if top is None else top
+    low, high = (
+        min([0.0, float(np.nanmin(cells)), *controls.values()]),
+        max([_end(cells), *controls.values()]) if top is None else top,
+    )
     # The middle of the scale is grey: another grey would be read as a number.
     ax.patch.set(facecolor="white", edgecolor="#999999", hatch="////", linewidth=0)
     image = ax.imshow(np.ma.masked_invalid(cells), vmin=low, vmax=max(high, low + 1e-9), aspect="auto")
@@ -78,7 +110,9 @@ def grid(
     ax.set_yticks(range(shape[0]), [str(layer + 1) for layer in range(shape[0])])
     ax.set(xlabel="head", ylabel="layer")
     ax.grid(visible=False)
-    ax.figure.colorbar(image, ax=ax, shrink=0.9)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.9)
+    for dashes, (what, reached) in zip(("-", (0, (1.5, 1))), controls.items(), strict=False):
+        control(bar.ax, reached, what, color="white", linestyle=dashes, linewidth=1.6, path_effects=OUTLINED)
     seen = {VERDICTS: bool(verdicts), BEYOND: bool(beyond.any()), UNKNOWN: bool(np.isnan(cells).any())}
     return {told for told, is_there in seen.items() if is_there}
 
@@ -99,11 +133,22 @@ def panels(title: str, columns: int, shape: Shape, shown: Sequence[Panel], *, to
         ax.set_axis_off()
     seen: set[str] = set()
     for ax, panel in zip(axes, shown, strict=False):
-        seen |= grid(ax, panel.found, shape, verdicts_of(panel.verdicts), top=panel.top)
-        ax.set_title(panel.title)
+        seen |= grid(ax, panel.found, shape, verdicts_of(panel.verdicts), top=panel.top, controls=panel.controls)
+        ax.set_title(panel.title, fontsize=10)
     marks = "; ".join(mark for mark in (VERDICTS, BEYOND, UNKNOWN) if mark in seen)
-    note(figure, "\n".join(filter(None, (marks, told))), fontsize=9)
+    lines = {line.get_label(): line for ax in figure.axes for line in ax.lines if line.get_label()[0] != "_"}
+    said = "\n".join(filter(None, (marks, told, "lines on a colour bar, controls:" if lines else "")))
+    if lines:
+        # The legend explains the lines, and has the note for its title.
+        look = {"loc": "outside lower left", "alignment": "left", "title_fontsize": 9}
+        figure.legend(lines.values(), lines, title=said, **look)
+    else:
+        note(figure, said, fontsize=9)
     return figure
+
+
+def _head(estimate: Estimate) -> tuple[int, int]:
+    return estimate.setting["layer"], estimate.setting["head"]
 
 
 def _end(cells: np.ndarray) -> float:
@@ -126,7 +171,7 @@ def shape_of(found: Estimates) -> Shape:
 def size_of(shape: Shape, rows: int, columns: int) -> tuple[float, float]:
     """The size in inches of a figure with this many grids."""
     layers, heads = shape
-    return columns * max(4.4, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8
+    return columns * max(4.8, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8
 
 
 def supported(found: Findings) -> int:

@@ -22,7 +22,7 @@ from attnlab_theory.labs.tables import table
 TOLD = (
     (
         "the-noisy-length-matters",
-        f"heads: the noisy length explains at least {EXPLAINED:.0%} of the variance",
+        f"heads: the noisy length explains at least {EXPLAINED:.0%} of the variance, beyond what all words share",
     ),
     ("scores-are-normal", "heads: scores of one query are normal within a type"),
     ("the-layer-hedges", "layers: the mean of the heads has at most half of one head's gamble index"),

@@ -12,8 +12,8 @@ PREMISES = (
     (
         "variance explained by the stretch",
         "the-noisy-length-matters",
-        f"Does noise in the norm of keys explain {EXPLAINED:.0%} of the\n"
-        "variance of scores? (colour: share explained)",
+        f"Does noise in the norm of keys explain {EXPLAINED:.0%} of the variance of\n"
+        "scores, beyond what all words share? (colour: that share)",
     ),
     (
         "variance along own mean beyond that along others'",
@@ -41,7 +41,7 @@ PREMISES = (
     (
         "weights explained by theory beyond length, position and word",
         "theory-predicts-beyond-length-and-word",
-        "Do normally distributed keys predict attention weights better\n"
+        "Do normally distributed keys predict weights better\n"
         "than length, position and word do? (colour: gain of R²)",
     ),
     (

@@ -12,7 +12,7 @@ from matplotlib.ticker import PercentFormatter
 
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
-from attnlab_theory.labs.knowledge.claims import COMMONEST
+from attnlab_theory.labs.knowledge.claims import COMMONEST, STATEMENTS
 from attnlab_theory.labs.knowledge.lookup import Map
 from attnlab_theory.labs.plots import as_written, bars, below, control, in_percent, interval, level, named, note
 from attnlab_theory.language.text.characters import MASK
@@ -56,11 +56,20 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
         place = [x + 0.12 if seeds > 1 else float(x)]
         shown = Estimates([each if seeds > 1 else points[0]])
         bars(ax, shown, place, series=1, label=None if x else interval(means[0], kind))
+    for each in means:
+        for stated in filter(lambda stated, each=each: stated.asks(each), STATEMENTS):
+            # The other number is how far this one lies above the control, or the control's own. The least decides.
+            levels = [
+                other.value if other.quantity == each.quantity else each.value - other.value
+                for other in stated.beyond(each, estimates)
+            ]
+            if levels:
+                control(ax, min(levels), stated.control.what)
     # All models are asked the same. A file of an older version does not say how common the places are.
     for each in [e for e in estimates if e.quantity == COMMONEST and e.setting["group"] == group][:1]:
         control(ax, each.value, "always the commonest place")
     named(ax, [f"{in_words(e.setting['variant'])}\n{e.value:.1%}" for e in means])
-    ax.set(ylabel=f"birthplaces named right, {group} persons", ylim=(-0.02, 1.02))
+    ax.set(ylabel=f"birthplaces named right,\n{group} persons", ylim=(-0.02, 1.02))
     meant = f"\n({group}: {GROUPS[group]})" if group in GROUPS else ""
     ax.set_xlabel(f"model, and its accuracy{meant}")
     ax.set_xlim(-0.5, len(means) - 0.5)

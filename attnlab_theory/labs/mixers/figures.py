@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.mixers.arms import CAUSAL
-from attnlab_theory.labs.mixers.claims import DIFFERENCE, SAME
+from attnlab_theory.labs.mixers.claims import BY_A_UNIGRAM, DIFFERENCE, SAME, STATEMENTS
 from attnlab_theory.labs.perplexity import MARGIN
-from attnlab_theory.labs.plots import bars, below, control, interval, named
+from attnlab_theory.labs.plots import bars, below, controls, far_control, interval, named
 from attnlab_theory.report import style
 from attnlab_theory.stats import Interval
 
@@ -67,13 +67,15 @@ def equivalence(estimates: Estimates, findings: Findings) -> Figure:
     ax.axhspan(
         -MARGIN, MARGIN, color=style.INK, alpha=0.12, linewidth=0, label=f"losses that differ by at most {MARGIN:g}"
     )
-    ax.axhline(0, color=style.INK, linewidth=0.8)
     named(ax, [_two_lines(e.setting["arm"]) for e in found])
+    controls(ax, STATEMENTS, found, estimates)
+    for below_unigram in [e for e in estimates if e.quantity == BY_A_UNIGRAM.quantity]:
+        far_control(ax, below_unigram.value, BY_A_UNIGRAM.what)
     ax.set(
         ylabel=f"test loss minus that with\n{MEANT['separate']}, nats per token",
         xlim=(-0.6, len(found) - 0.4),
     )
-    below(figure, ncols=2)
+    below(figure)
     return figure
 
 
@@ -109,7 +111,6 @@ def honesty(estimates: Estimates) -> Figure:
     if bare and bare < set(arms):
         told += '\n"nothing in their place" is measured only for masks of zeros: no other model sees later tokens'
     below(figure, ncols=3, title=told)
-    figure.legends[-1].set_alignment("left")
     return figure
 
 
@@ -149,12 +150,11 @@ def routing(estimates: Estimates) -> Figure:
     told = interval(found[0], f"of the mean, t, {found[0].draws} seeds")
     bars(ax, Estimates(map(_a_weight, found)), list(range(len(found))), series=0, label=told)
     ax.axhline(0.5, color=style.INK, linewidth=1, linestyle="--", label="bound of one head with Q = K")
-    control(ax, 1 / 3, "equal weights")
+    controls(ax, STATEMENTS, found, estimates)
     named(ax, [_two_lines(e.setting["head"]) for e in found])
     ax.set(ylabel="least of the three wanted weights", ylim=(-0.05, 1.1))
     told = "sum of heads: their weights are added, each head's times a learned number, positive or negative"
-    below(figure, ncols=3, title=told)
-    figure.legends[-1].set_alignment("left")
+    below(figure, ncols=2, title=told)
     return figure
 
 

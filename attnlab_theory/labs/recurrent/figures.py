@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.plots import bars, below, interval, level, look, named, note
-from attnlab_theory.labs.recurrent.claims import GAIN, GAIN_BY_SIZE, GARBLED
+from attnlab_theory.labs.plots import bars, below, control, control_of, interval, level, look, named, note
+from attnlab_theory.labs.recurrent.claims import GAIN, GAIN_BY_SIZE, GARBLED, GARBLED_BY_RATE, LESS, STATEMENTS
 from attnlab_theory.report import style
 
 CALLED = {"rnn": "RNN", "w-rnn": "W-RNN", "gpt": "GPT"}
@@ -41,6 +42,7 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
         xs = [series + 0.14 * (n - (len(each) - 1) / 2) for n in range(len(each))]
         bars(ax, each, xs, series=series, label=f"{CALLED[arm]}, {each[0].setting['parameters']:,} parameters")
     ax.axhline(0, color=style.INK, linewidth=1)
+    _the_compared(ax, estimates, means)
     named(ax, [CALLED[arm] for arm in arms])
     ax.set(
         xlabel="model; a point for each seed (line at 0: the grammar itself)",
@@ -59,10 +61,19 @@ def _on_a_text(estimates: Estimates) -> Figure:
     for series, each in enumerate(found):
         label = f"{CALLED[each.setting['model']]}, {each.setting['parameters']:,} parameters"
         bars(ax, Estimates([each]), [series], series=series, label=label)
+    _the_compared(ax, estimates, {e.setting["model"]: e.value for e in found})
     named(ax, [CALLED[e.setting["model"]] for e in found])
     ax.set(xlabel="model; all are trained on equally many tokens", ylabel="test loss, nats per token")
     below(figure, ncols=3, title=f"{_over(found[0])}\n{W_RNN}")
     return figure
+
+
+def _the_compared(ax: Axes, estimates: Estimates, losses: Mapping[str, float]) -> None:
+    """A line at the mean loss of the model with which others are compared."""
+    for stated in STATEMENTS:
+        for each in filter(stated.asks, estimates):
+            if stated.quantity == LESS:
+                control(ax, losses[each.setting["against"]], control_of(STATEMENTS, LESS))
 
 
 def growth(estimates: Estimates) -> Figure:
@@ -80,7 +91,8 @@ def growth(estimates: Estimates) -> Figure:
     ).replace("-0", "−0")
     figure, (ax,) = style.panels(title, size=(7.2, 4.6))
     bars(ax, found, [e.setting["hidden"] for e in found], series=0, line=True, label=_over(found[0]))
-    ax.axhline(0, color=style.INK, linewidth=1)
+    control(ax, float(np.mean([e.value for e in found])), control_of(STATEMENTS, GAIN_BY_SIZE))
+    ax.axhline(0, color=style.INK, linewidth=1, label="equal losses")
     ax.set_xscale("log", base=2)
     ax.set_xticks([e.setting["hidden"] for e in found], [str(e.setting["hidden"]) for e in found])
     ax.set(xlabel="hidden units of each layer", ylabel="loss of the W-RNN minus the RNN's,\nnats per token")
@@ -99,6 +111,7 @@ def garbled(estimates: Estimates) -> Figure:
     )
     figure, (ax,) = style.panels(title, size=(6.4, 4.2))
     bars(ax, found, [e.setting["rate"] for e in found], series=0, line=True, label=_over(found[0]))
+    control(ax, float(np.mean([e.value for e in found])), control_of(STATEMENTS, GARBLED_BY_RATE))
     ax.set_xscale("log")
     ax.set(
         xlabel="learning rate",

@@ -5,13 +5,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from attnlab_theory.claims import Paired
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.plots import bars, control, in_percent, interval, level, look, named, note
-from attnlab_theory.labs.reviews.arms import BEST, SHARED
-from attnlab_theory.labs.reviews.claims import COMMONER
+from attnlab_theory.labs.plots import bars, below, control, controls, in_percent, interval, level, look, named
+from attnlab_theory.labs.reviews.arms import BASE, BEST, SHARED
+from attnlab_theory.labs.reviews.claims import COMMONER, STATEMENTS, THE_COMMONER_LABEL
 from attnlab_theory.report import style
 
 
@@ -50,11 +52,13 @@ def optimizers(estimates: Estimates) -> Figure:
     last = list(shown)[-1]
     said = ", ".join(f"{e.value:.1%} ({name_of[e.setting['part']]})" for e in shown[last])
     figure, (ax,) = style.panels(f"At {last},\nmean accuracy is {said}", size=(6.8, 4.6))
+    place_of: dict[str, float] = {}
     for series, (rate, chosen) in enumerate(shown.items()):
         places = [names.index(name_of[e.setting["part"]]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
-    for beyond in [e for e in estimates if e.quantity == COMMONER and e.setting == found[0].setting]:
-        control(ax, found[0].value - beyond.value, "always the commoner label")
+        place_of |= {e.setting["part"]: place for e, place in zip(chosen, places, strict=True)}
+    _the_commoner_label(ax, estimates)
+    _the_compared(ax, estimates, place_of)
     named(ax, names)
     # Only where a grammar wrote the reviews is Bayes's rule known.
     is_drawn = any(each.quantity == "accuracy of Bayes's rule" for each in estimates)
@@ -62,8 +66,25 @@ def optimizers(estimates: Estimates) -> Figure:
     ax.set(ylabel=f"accuracy on test reviews{source}", xlim=(-0.5, len(names) - 0.5))
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     told = f"{level(found[0])} interval of the mean over {max(e.draws for e in found)} seeds"
-    figure.legend(loc="outside lower left", ncols=2, title=told, title_fontsize=8)
+    below(figure, title=told)
     return figure
+
+
+def _the_commoner_label(ax: Axes, estimates: Estimates) -> None:
+    """A line at the accuracy of the classifier that learned nothing."""
+    for beyond in [e for e in estimates if e.quantity == COMMONER and e.setting["part"] == BASE]:
+        (base,) = estimates.of("accuracy over seeds", part=BASE)
+        control(ax, base.value - beyond.value, THE_COMMONER_LABEL.what)
+
+
+def _the_compared(ax: Axes, estimates: Estimates, places: Mapping[str, float]) -> None:
+    """A short line at each model that is compared with another one, at the accuracy of the other."""
+    for stated in STATEMENTS:
+        for each in filter(stated.asks, estimates):
+            if isinstance(stated.control, Paired) and "against" in each.setting and each.setting["part"] in places:
+                (other,) = estimates.of("accuracy over seeds", part=each.setting["against"])
+                at = places[each.setting["part"]]
+                control(ax, other.value, stated.control.what, across=(at - 0.15, at + 0.15))
 
 
 def searches(estimates: Estimates) -> Figure:
@@ -94,8 +115,9 @@ def searches(estimates: Estimates) -> Figure:
         # A point alone has one tick, none at fractions of a trial.
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1))
-    axes[1].axhline(0, color=style.INK, linewidth=0.8)
-    note(figure, f"mean over all sets of so many of the {best[0].setting['trials']} trials; {interval(best[0])}")
+    controls(axes[1], STATEMENTS, lucky, estimates)
+    told = f"mean over all sets of so many of the {best[0].setting['trials']} trials; {interval(best[0])}"
+    below(figure, title=told)
     return figure
 
 
@@ -114,6 +136,7 @@ def explanations(estimates: Estimates) -> Figure:
     )
     figure, axes = style.panels(title, columns=2, size=(9.0, 4.6))
     bars(axes[0], alike, range(len(alike)), series=0)
+    controls(axes[0], STATEMENTS, alike, estimates)
     names = [e.setting["pair"].replace(", ", "\n") for e in alike]
     axes[0].set_xticks(range(len(alike)), names, fontsize=8)
     axes[0].set(
@@ -128,15 +151,14 @@ def explanations(estimates: Estimates) -> Figure:
     for series, (found, label) in enumerate(shown):
         bars(axes[1], found, [x + 0.2 * series - 0.1 for x in range(len(found))], series=series, label=label)
     axes[1].set_xticks(range(len(moved)), [e.setting["explanation"] for e in moved], fontsize=8)
-    axes[1].axhline(0, color=style.INK, linewidth=0.8)
+    controls(axes[1], STATEMENTS, Estimates((*moved, *kept)), estimates)
     axes[1].set(
         title="How much the top tokens matter",
         ylabel="change of probability,\ncompared with random tokens\n(above 0: top tokens matter more)",
         xlim=(-0.5, len(moved) - 0.5),
     )
     said = interval(alike[0], f"of the mean, t, {models} seeds" if over else "mean over reviews, one model")
-    handles = axes[1].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower right", fontsize=8, title=said, title_fontsize=8, alignment="left")
+    figure.legend(loc="outside lower right", fontsize=8, title=said, title_fontsize=8, alignment="left")
     return figure
 
 
@@ -190,6 +212,7 @@ def confidence(estimates: Estimates) -> Figure:
         xlabel="mean confidence of a group\n(reviews are grouped by confidence)",
         ylabel=f"accuracy of the group ({level(gap)} intervals)",
     )
+    _the_commoner_label(ax, estimates)
     in_percent(figure, ax)
-    ax.legend(loc="lower right")
+    below(figure)
     return figure

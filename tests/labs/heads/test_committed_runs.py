@@ -21,7 +21,7 @@ ESTIMATES = {
     for folder in FOLDERS
 }
 ROWS = {
-    "the-noisy-length-matters": "a noisy length explains at least 10 % of the variance of scores",
+    "the-noisy-length-matters": "a noisy length explains at least 10 % of the variance of scores, beyond what all words share",
     "scores-are-normal": "scores of one query are normal within a type, up to a difference of 0.1",
     "theory-predicts-beyond-length-and-word": (
         "theory predicts weights better than length, position and a type's mean weight do"
@@ -147,6 +147,7 @@ def test_five_sentences_say_where_the_premises_hold_and_a_table_says_why():
     said = results.counted(findings, premises.TOLD)
     assert len(said) == 5
     assert said[0].startswith("Shown in 0 of 72 heads, refuted in 72, undecided in 0: the noisy length explains")
+    assert said[0].endswith(" of the variance, beyond what all words share.")
     columns = [list(column.cells) for column in premises.reasons(findings, 72).columns]
     rows = list(zip(*columns, strict=True))
     assert rows[0][1:] == ("0", "5", "67", "0", "5")
