@@ -34,7 +34,7 @@ from attnlab_theory.stats import Interval
 
 STATED = {each.name: each for each in STATEMENTS}
 
-BASELINE = "the best of five baselines, which know length, positions and the word"
+BASELINE = "the best baseline of a head, which knows length, positions or the word"
 
 KNOWN = 0.1
 """A panel is drawn if at least this share of the heads has a number."""
