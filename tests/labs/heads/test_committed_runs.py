@@ -21,7 +21,9 @@ ESTIMATES = {
     for folder in FOLDERS
 }
 ROWS = {
-    "the-noisy-length-matters": "a noisy length explains at least 10 % of the variance of scores, beyond what all words share",
+    "the-noisy-length-matters": (
+        "a noisy length explains at least 10 % of the variance of scores, beyond what all words share"
+    ),
     "scores-are-normal": "scores of one query are normal within a type, up to a difference of 0.1",
     "theory-predicts-beyond-length-and-word": (
         "theory predicts weights better than length, position and a type's mean weight do"
