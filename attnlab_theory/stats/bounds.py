@@ -287,8 +287,8 @@ def same_law(points: ArrayLike, chances: ArrayLike, rounding: ArrayLike = 0.0) -
 
     A law is refuted only if no rounding as small as this explains the difference. Let s be r, or a thousandth of
     the way to the nearest other point if that is more. If rounding moved no draw by more than s, the share of
-    unrounded draws up to x lies between those of the rounded ones up to x - s and up to x + s. If every chance may lie between the
-    two, the lower end is 0. This holds for laws with atoms and without.
+    unrounded draws up to x lies between those of the rounded ones up to x - s and up to x + s. If every chance may
+    lie between the two, the lower end is 0. This holds for laws with atoms and without.
 
     Args:
         points: in increasing order.
