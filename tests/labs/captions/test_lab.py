@@ -12,7 +12,7 @@ from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
 from attnlab_theory.labs.captions import figures, models, sweep
 from attnlab_theory.labs.captions.arms import ARMS, DECODINGS, PRESETS
-from attnlab_theory.labs.captions.claims import ENTROPY_RESOLUTION
+from attnlab_theory.labs.captions.claims import AT_RANDOM, ENTROPY_RESOLUTION
 from attnlab_theory.labs.captions.lab import Captions, config
 from attnlab_theory.labs.captions.measure import about_the_language, verdicts
 from attnlab_theory.labs.captions.models import Evaluation
@@ -207,7 +207,7 @@ def test_a_finer_sweep_is_drawn_by_ways_to_cut(tmp_path):
     figure = figures.quality_and_diversity(sweep.compare(rows))
     (legend,) = [ax.get_legend() for ax in figure.axes]
     said = [text.get_text() for text in legend.get_texts()]
-    assert said == ["temperature", "top-p", "top-p, temperature 0.7", "top-k", "min-p"]
+    assert said == [AT_RANDOM.what, "temperature", "top-p", "top-p, temperature 0.7", "top-k", "min-p"]
 
 
 @pytest.mark.parametrize("names", [("random",), ("top_p0.9",), ("top_p0.9", "random-t0.7"), ("random", "top_k5")])
