@@ -45,8 +45,8 @@ STATEMENTS = (
     Statement(
         name="recurrent-gradients-fade-further",
         # Untrained networks pass too, so nothing is said of what networks learn.
-        statement="By its architecture, trained or not, a recurrent network leaves less of the gradient at a distance of "
-        f"{FURTHEST} tokens than a GPT.",
+        statement="By its architecture, trained or not, a recurrent network leaves less of the gradient at a "
+        f"distance of {FURTHEST} tokens than a GPT.",
         quantity=FADED,
         control=Paired("the GPT"),
         **GUESS,
