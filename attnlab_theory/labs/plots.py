@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from attnlab_theory.claims import Paired, Statement
+from attnlab_theory.claims import Instead, Paired, Statement
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.report import style
 
@@ -93,8 +93,10 @@ def controls(ax: Axes, statements: Sequence[Statement], shown: Estimates, every:
         for stated in statements:
             if stated.asks(each) and stated.predicts(each, every) is not None:
                 own = stated.of_control(each, every)
-                if own is not None or isinstance(stated.control, Paired):
-                    control(ax, 0.0 if own is None else own.centre, stated.control.what)
+                if isinstance(stated.control, Paired):
+                    control(ax, 0.0, stated.control.what)
+                elif own is not None and isinstance(stated.control, Instead):
+                    control(ax, own.centre, stated.control.what)
 
 
 def control_of(statements: Sequence[Statement], quantity: str) -> str:

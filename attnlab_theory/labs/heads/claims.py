@@ -8,7 +8,7 @@ layer-normalised keys, whatever the lengths of keys do (docs/mathematics/heads.m
 """
 
 import math
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -83,7 +83,7 @@ def on_the_side_of(predicted: Interval, values: T) -> T:
         return values
     if predicted.low == -math.inf:
         return -values
-    return -abs(values - predicted.centre)
+    return cast("T", -abs(values - predicted.centre))
 
 
 def from_the_side_of(predicted: Interval, reached: float) -> float:

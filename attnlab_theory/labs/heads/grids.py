@@ -136,7 +136,8 @@ def panels(title: str, columns: int, shape: Shape, shown: Sequence[Panel], *, to
         seen |= grid(ax, panel.found, shape, verdicts_of(panel.verdicts), top=panel.top, controls=panel.controls)
         ax.set_title(panel.title, fontsize=10)
     marks = "; ".join(mark for mark in (VERDICTS, BEYOND, UNKNOWN) if mark in seen)
-    lines = {line.get_label(): line for ax in figure.axes for line in ax.lines if line.get_label()[0] != "_"}
+    lines = {str(line.get_label()): line for ax in figure.axes for line in ax.lines}
+    lines = {label: line for label, line in lines.items() if label[0] != "_"}
     said = "\n".join(filter(None, (marks, told, "lines on a colour bar, controls:" if lines else "")))
     if lines:
         # The legend explains the lines, and has the note for its title.

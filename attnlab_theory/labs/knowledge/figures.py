@@ -10,6 +10,7 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from attnlab_theory.claims import Beyond
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
 from attnlab_theory.labs.knowledge.claims import COMMONEST, STATEMENTS
@@ -64,6 +65,7 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
                 for other in stated.beyond(each, estimates)
             ]
             if levels:
+                assert isinstance(stated.control, Beyond)
                 control(ax, min(levels), stated.control.what)
     # All models are asked the same. A file of an older version does not say how common the places are.
     for each in [e for e in estimates if e.quantity == COMMONEST and e.setting["group"] == group][:1]:

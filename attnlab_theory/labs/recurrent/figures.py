@@ -33,7 +33,7 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
     """The loss of each model above that of the grammar, seed by seed."""
     found = estimates.of("loss above the grammar")
     arms = list(dict.fromkeys(e.setting["arm"] for e in found))
-    means = {arm: np.mean([e.value for e in estimates.of("loss above the grammar", arm=arm)]) for arm in arms}
+    means = {arm: float(np.mean([e.value for e in found if e.setting["arm"] == arm])) for arm in arms}
     said = ", ".join(f"{value:.3f} ({CALLED[arm]})" for arm, value in means.items())
     title = f"Mean losses exceed that of the grammar that wrote the text by\n{said} nats per token"
     figure, (ax,) = style.panels(title, size=(7.2, 4.6))
