@@ -112,7 +112,7 @@ def _spread(setting: SingleQuery) -> float:
 ANY_QUERY = (
     at_least(n=2)
     | {"n <= d": lambda s: s.n <= s.d, "a > 0": lambda s: s.variance > 0}
-    | {"scores spread by 300 at most": lambda s: _spread(s) <= 300}
+    | {"no score spreads by more than 300": lambda s: _spread(s) <= 300}
 )
 SOUGHT = {"n = 16": lambda s: s.n == 16, "the best query was sought": lambda s: s.variance in BEST}
 FOR_THE_PAIR = {"a query for the pair": lambda s: s.on_others == 0}
