@@ -102,6 +102,7 @@ def test_race_refuses_to_run_alone():
 
 @pytest.mark.slow("how the kind of a processor is recognised stays inside")
 def test_results_are_written_and_say_what_machine(tmp_path, capsys):
+    """Measures matrix products by numpy, jax and torch, and runs two races."""
     assert run.run(run.Options(quick=True, out=tmp_path), [TOY, OTHER]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
     assert list(results) == ["toy", "other"]
@@ -169,6 +170,7 @@ def test_a_run_stopped_in_its_second_race_keeps_the_first(tmp_path, capsys, how)
 
 @pytest.mark.slow("a Ctrl-C that is lost between draws stays inside")
 def test_a_race_that_lost_the_ctrl_c_is_kept_and_no_other_begins(tmp_path, capsys):
+    """Measures matrix products by numpy, jax and torch, and runs two races."""
     assert run.run(run.Options(out=tmp_path), [TOY, stopping(press_in_a_callback), OTHER]) == 130
     assert list(json.loads((tmp_path / "results.json").read_text())) == ["toy", "stopped"]
     assert capsys.readouterr().err.endswith("keeps toy, stopped; not run: other\n")
@@ -176,6 +178,7 @@ def test_a_race_that_lost_the_ctrl_c_is_kept_and_no_other_begins(tmp_path, capsy
 
 @pytest.mark.slow("a bad request that writes no file stays inside")
 def test_a_run_stopped_in_its_first_race_changes_no_file(tmp_path, capsys):
+    """Measures matrix products by numpy, jax and torch in each of three runs."""
     assert run.run(run.Options(out=tmp_path), [stopping(press), TOY]) == 130
     assert list(tmp_path.iterdir()) == []
     run.run(run.Options(out=tmp_path), [TOY, OTHER])

@@ -80,6 +80,7 @@ def unasked():
 @pytest.mark.slow("the commit of this code and of no other project stays inside")
 @pytest.mark.usefixtures("unasked")
 def test_results_that_a_run_writes_into_its_checkout_do_not_mark_its_own_commit_as_changed(tmp_path, monkeypatch):
+    """Judges two claims, and paints a figure of each."""
     said = iter(["c0ffee", "c0ffee-dirty"])
 
     def git(command, **how):
@@ -177,6 +178,7 @@ def test_a_bigger_budget_allows_more_draws():
 
 @pytest.mark.slow("the JSON of one claim of the lab stays inside")
 def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, capsys):
+    """Judges two claims, and paints a figure of each."""
     assert run([toy("coins"), toy("more")], options(tmp_path, json=True)) == 0
     said = capsys.readouterr()
     value = json.loads(said.out)
@@ -200,6 +202,7 @@ def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, ca
     ids=["supported", "a foil falls", "refuted", "a foil stands", "inconclusive"],
 )
 def test_the_exit_code_says_whether_every_verdict_is_as_expected(tmp_path, claim, code):
+    """Judges two claims, and paints a figure of each."""
     # The good experiment comes last: one that is not as expected counts wherever it stands.
     assert run([toy("coins", claim), toy("good")], options(tmp_path)) == code
 
@@ -221,6 +224,7 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path, capsys
 @pytest.mark.slow("a folder that cannot be written stays inside")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path, capsys, suffix):
+    """Judges two claims, and paints a figure of each."""
     (tmp_path / f"coins{suffix}").mkdir()
     assert run([toy("good"), toy("coins")], options(tmp_path)) == 2
     said = capsys.readouterr().err.splitlines()[-1]
@@ -231,6 +235,7 @@ def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path,
 
 @pytest.mark.slow("a folder that cannot be written stays inside")
 def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(tmp_path):
+    """Judges two claims, and paints a figure of each."""
     (tmp_path / "coins.json").mkdir()
     assert run([toy("good"), toy("coins")], options(tmp_path)) == 2
     assert 'id="good"' in (tmp_path / "index.html").read_text("utf-8")

@@ -141,6 +141,7 @@ def test_a_run_ends_soon_after_a_signal_whatever_its_claim_waits_for(number, cod
 
 @pytest.mark.slow("Ctrl-C that is lost between settings or draws stays inside")
 def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys, monkeypatch):
+    """Judges claims of two experiments, paints a figure, and waits for Ctrl-C."""
     drawing, left = threading.Event(), threading.Event()
 
     class Judges(ThreadPoolExecutor):

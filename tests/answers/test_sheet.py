@@ -181,6 +181,7 @@ def test_numbers_are_filled_in_from_the_findings():
 
 @pytest.mark.slow("answers that are open without a training run stay inside")
 def test_without_a_judge_claims_are_open_and_identities_judged():
+    """Tries identities on drawn cases."""
     (answer,) = sheet.answered(questions.chosen("cs224n/1a.iv"))
     verdicts = {e.kind: e.verdict for e in answer.evidence}
     assert verdicts == {"claim": None, "identity": Verdict.SUPPORTED}
@@ -376,6 +377,7 @@ def test_a_submitted_answer_that_falls_is_shown_with_what_is_right(entry):
 
 @pytest.mark.slow("the JSON of answers that somebody submitted stays inside")
 def test_json_has_the_contracts_fields():
+    """Tries an identity on drawn cases."""
     answers = list(sheet.answered(questions.chosen("blog/learned"), pretended))
     (value,) = json.loads(json.dumps([answer.as_json() for answer in answers]))
     assert list(value) == ["id", "question", "answer", "evidence", "status"]

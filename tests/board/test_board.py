@@ -315,6 +315,7 @@ def test_who_answers_no_trial_call_fails_by_name(folder, tmp_path):
 
 @pytest.mark.slow("a rotation whose call ends its process stays inside")
 def test_who_ends_the_process_is_started_again_and_who_hangs_is_ended(folder, monkeypatch):
+    """Starts three processes: the first, and another after each of two deaths."""
     import numpy as np
 
     from board import process as module

@@ -240,6 +240,7 @@ def check_what_is_computed(claim: Claim, label: str) -> None:
 
 @pytest.mark.slow("that no word is without a hypothesis of a claim stays inside")
 def test_a_hypothesis_holds_where_its_words_say_so(subtests):
+    """Moves settings of every claim to each edge of its hypotheses."""
     for claim, label in EACH.values():
         with subtests.test(f"{claim.name}: {label}"):
             (check_what_is_computed if label in COMPUTED else check_its_words)(claim, label)

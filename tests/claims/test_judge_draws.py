@@ -98,6 +98,7 @@ def test_settings_that_differ_only_in_traced_fields_share_keys():
 
 @pytest.mark.slow("which fields are arguments of the compiled draw stays inside")
 def test_fields_are_traced_where_their_type_says_so():
+    """Compiles the draw for each of two widths."""
     seen = []
 
     def draw(key, coin):
@@ -120,6 +121,8 @@ def test_fields_are_traced_where_their_type_says_so():
 
 @pytest.mark.slow("settings with a traced field, which are drawn, stay inside")
 def test_settings_without_a_traced_field_are_drawn():
+    """Compiles the draw for each setting."""
+
     class Dice(Setting):
         sides: int
 

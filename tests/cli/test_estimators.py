@@ -47,6 +47,7 @@ def test_json_is_one_value_and_the_same_for_the_same_seed(capsys, files):
 
 @pytest.mark.slow("rows that are sampled, and one choice, stay inside")
 def test_the_table_says_scale_sample_and_choice(capsys, files):
+    """Compiles projections, and measures the errors of every estimator on many draws."""
     code, out, _ = run(capsys, files, "--features", "16")
     assert code == 0
     for said in (

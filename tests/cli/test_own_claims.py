@@ -62,6 +62,7 @@ def test_claims_of_a_file_are_judged_and_drawn_outside_any_checkout(mine, capsys
 
 @pytest.mark.slow("the exit code of a supported claim stays inside")
 def test_a_wrong_claim_gives_exit_code_1(mine, capsys):
+    """Compiles the draw of each setting, judges two claims, and paints a figure."""
     mine.write_text(MINE.replace("Interval.point(1 / s.n)", "Interval.point(3 / s.n)"))
     assert main(["run", str(mine)]) == 1
     assert "REFUTED" in capsys.readouterr().out

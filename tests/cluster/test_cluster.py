@@ -162,6 +162,7 @@ def test_a_killed_process_of_a_living_worker_is_started_anew(address, tmp_path):
 
 @pytest.mark.slow("calls and errors that come back stay inside")
 def test_a_closed_cluster_stops_what_is_called_and_leaves_no_process(address):
+    """Waits a second until both workers sleep."""
     with Cluster(address, tell=print) as cluster:
         pid = cluster.call(os.getpid)
         with ThreadPoolExecutor(2) as threads:
@@ -337,6 +338,7 @@ def test_a_submission_that_kills_two_workers_spoils_no_other_mark(address, tmp_p
 @pytest.mark.slow("a run with an address that is none stays inside")
 @pytest.mark.parametrize("command", ["grade", "lab"])
 def test_whoever_does_not_answer_is_told_of_before_anything_is_written(command, tmp_path, capsys, monkeypatch):
+    """Waits a second for a scheduler that is not there."""
     monkeypatch.setattr(client, "CONNECTING", 1.0)
     (tmp_path / "class").mkdir()
     (tmp_path / "class" / "one.py").write_text(GRADED.format(60))

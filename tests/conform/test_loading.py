@@ -16,6 +16,7 @@ from attnlab_theory.conform import callers
     ["import time; time.sleep(600)", "import signal\nsignal.signal(14, signal.SIG_IGN)\nwhile True: pass"],
 )
 def test_an_import_without_end_gets_one_line_within_its_limit(capsys, tmp_path, monkeypatch, written):
+    """Starts a process, and waits until its import has used up its time."""
     monkeypatch.setattr(callers, "LOADING", 0.5)
     monkeypatch.setattr(callers, "GRACE", 0.5)
     (tmp_path / "slow.py").write_text(f"{written}\ndef f(q, k, v): return v\n")

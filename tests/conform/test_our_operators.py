@@ -116,6 +116,7 @@ def test_a_window_of_one_to_either_side(q, k, v):
 @ours("softcap", layout="td", include=(*FEW, "feature", "masks", "padding", "pairs"))
 @jax.jit
 def test_capped_scores(q, k, v, softcap, mask=None):
+    """Every shape that the suite tries is compiled."""
     return attention(q, k, v, mask, scale=usual(q), softcap=softcap, blind="zeros")
 
 

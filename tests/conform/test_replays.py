@@ -240,11 +240,13 @@ def assert_shows(printed):
     ],
 )
 def test_a_failure_of_any_identity_is_shown_by_its_own_calls(at, tmp_path, name, kind, identity, declared):
+    """Starts a process that fails an identity, and another that runs the snippet."""
     assert_shows(run(lines_of(at, f"targets.py::{name}", kind, identity, **declared), tmp_path))
 
 
 @pytest.mark.slow("two functions that are compared, without a snippet, stay inside")
 def test_two_functions_that_differ_are_shown_beside_each_other(at, tmp_path):
+    """Starts a process for each function, and another that runs the snippet."""
     lines = lines_of(at, "targets.py::wrong_at_17", "softmax", "against", "targets.py::whole")
     assert any(line == "from targets import whole as other" for line in lines)
     assert_shows(run(lines, tmp_path))

@@ -187,6 +187,7 @@ def test_what_is_printed_is_told_and_nobody_fails_for_it(capsys, at):
 
 @pytest.mark.slow("right weights beside the output stay inside")
 def test_weights_that_are_no_weights_fail(capsys, at):
+    """Starts a process, and judges it by every identity."""
     code, found = judged(capsys, at, "with_weights")
     assert code == 1
     assert any("weights: " in row["line"] for row in found["rows"])
@@ -249,6 +250,7 @@ def test_options_that_make_no_sense_are_refused(capsys, at, monkeypatch, options
 
 @pytest.mark.slow("the same snippet for linear attention stays inside")
 def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path):
+    """Starts a process that is judged by every identity, and another that runs the snippet."""
     _, found = judged(capsys, at, "no_maximum")
     assert 0 < len(found["snippet"]) <= 15
     assert "attnlab" not in "\n".join(found["snippet"])
@@ -274,6 +276,7 @@ def test_a_numpy_target_is_judged_without_jax(at):
 
 @pytest.mark.slow("the grader's note on a missing fence stays inside")
 def test_a_fence_that_is_missing_is_a_note(capsys, at, monkeypatch):
+    """Starts two processes, and judges each by every identity."""
     assert not any("fence 'memory'" in note for note in judged(capsys, at, "one_head")[1]["notes"])
     monkeypatch.setattr(fences, "MEANS", fences.MEANS - {"polling", "group"})
     notes = judged(capsys, at, "one_head")[1]["notes"]
@@ -306,6 +309,7 @@ def test_a_template_is_python_of_about_ten_lines(capsys, framework):
 
 @pytest.mark.slow("a function that is named by its file stays inside")
 def test_a_module_is_found_from_the_folder_one_is_in(capsys, at, monkeypatch):
+    """Starts a process, and judges it by every identity."""
     monkeypatch.chdir(at)
     assert main(["conform", "targets:right", "--as", "softmax"]) == 0
 

@@ -32,6 +32,7 @@ def share(target, case):
 @pytest.mark.slow("a normaliser that is off by a thousandth stays inside")
 @pytest.mark.parametrize("kind", LEAST_SHARE)
 def test_right_code_of_100_seeds_is_within_its_tolerance_and_uses_some_of_it(kind, record_property):
+    """Computes attention of 100 cases in every right way, beside the exact one."""
     worst = 0.0
     values = [each for each in VALUES if each != "offset" or kind != "float16"]
     for seed in range(100):

@@ -260,6 +260,7 @@ def test_one_question_under_two_names_has_one_contract(question, same):
 
 @pytest.mark.slow("a counterexample that is replayed alone stays inside")
 def test_verdicts_are_the_same_on_every_run(judged):
+    """Judges an answer twice, each time in a process of its own."""
     first, again = (judged("practical4/2b", "return 8.5 * (keys[a] + keys[b])") for _ in range(2))
     assert first.as_json() == again.as_json()
 
@@ -305,6 +306,7 @@ def test_broken_answers_are_told_in_one_line(judged, question, body, reason, lin
 
 @pytest.mark.slow("an answer with less than half of its time left stays inside")
 def test_a_slow_answer_is_inconclusive(judged):
+    """Waits in every call until half of three seconds is over."""
     body = "import time; time.sleep(0.3); return 20 * (keys[a] + keys[b])"
     judgement = judged("practical4/2b", body, time_limit=50.0, wall_limit=3.0)
     assert (judgement.reason, judgement.exit_code) == (Reason.INCONCLUSIVE, 3)
@@ -322,6 +324,7 @@ def test_an_answer_is_asked_on_as_long_as_half_of_its_time_is_left(judged, monke
 
 @pytest.mark.slow("which of both clocks counts stays inside")
 def test_processor_time_is_counted_apart_from_what_others_use(judged):
+    """Keeps the processor busy until half of 1.5 seconds is used up."""
     body = """
         import time
         begin = time.process_time()

@@ -118,6 +118,7 @@ def test_an_attack_gets_an_honest_word_and_leaves_nothing(attack, name):
 
 @pytest.mark.slow("answers that write into the pipe stay inside")
 def test_a_request_that_is_not_read_is_not_waited_for(attack):
+    """Waits a second for a process that sleeps."""
     where = attack(
         "    pass\n"
         "for descriptor in pipes():\n"

@@ -273,6 +273,7 @@ def test_a_part_that_is_missing_is_asked_for():
 @pytest.mark.slow("that a submission finds no file of the lab stays inside")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no other system has these fences")
 def test_the_compilation_cache_of_the_lab_is_out_of_reach(file, monkeypatch, tmp_path):
+    """Starts a process that imports jax."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     source = (
         "import os, jax\nfolder = jax.config.jax_compilation_cache_dir\ndef f(keys): raise ValueError(f'{folder}')"

@@ -226,6 +226,7 @@ def test_what_a_submission_writes_into_the_pipe_is_no_reply(file, written):
 @pytest.mark.slow("what is said of a process killed at its limit stays inside")
 @pytest.mark.parametrize("source", ["while True: pass\ndef f(): pass", "def f():\n while True: pass"])
 def test_an_endless_loop_meets_the_time_limit(file, source):
+    """Waits until a process has used up a second of the processor."""
     # Processor time, which others on the machine cannot take away: the loop gets it sooner or later.
     said = refused(file(source), time_limit=1.0, wall_limit=120.0)
     assert "longer than the time limit of 1 s of processor time" in said

@@ -46,6 +46,7 @@ def leaky_in_jax(x):
 
 @pytest.mark.slow("one running sum, which is causal, stays inside")
 def test_causal_mixers_pass():
+    """Calls four mixers for every input that is replaced, in six ways."""
     for mixer in (causal_in_numpy, causal_in_jax, jax.jit(causal_in_jax), lambda x: np.cumsum(x, axis=0)):
         found = leaks(mixer, X)
         assert found.causal
@@ -148,6 +149,7 @@ def test_torch_functions_and_modules_are_read():
 
 @pytest.mark.slow("a movement to infinity in the JSON stays inside")
 def test_picture_and_json_say_the_same():
+    """Calls two mixers of jax for every input that is replaced, operation by operation."""
     found = leaks(leaky_in_jax, X)
     text, data = picture(found), json.loads(json.dumps(as_json(found)))
     assert text.count("█") - 1 == len(data["leaks"]) == 10

@@ -172,6 +172,7 @@ def test_a_run_that_is_judged_again_says_so_and_a_moved_number_falls(done, tmp_p
 
 @pytest.mark.slow("of two labs, verdicts that share an error rate stay inside")
 def test_a_run_reports_its_verdicts_or_one_json_value(done, tmp_path, capsys):
+    """Measures six trained models twice."""
     folder = tmp_path / "run"
     shutil.copytree(done, folder)
     capsys.readouterr()

@@ -79,6 +79,7 @@ def test_an_equal_loss_is_not_better(tmp_path):
 
 @pytest.mark.slow("all epochs of runs without a validation loss stay inside")
 def test_a_falling_loss_trains_all_epochs_and_keeps_the_last_model(tmp_path):
+    """Trains two small models."""
     assert finish(run_of(Script(3.0, 2.0), epochs=2), tmp_path / "falling", resume=False)[-1].step == 4
     finish(run_of(None, epochs=2), tmp_path / "whole", resume=False)
     assert np.array_equal(embedded(tmp_path / "falling"), embedded(tmp_path / "whole"))

@@ -61,6 +61,7 @@ def test_more_padding_behind_the_tokens_changes_nothing(layout, rows, mask):
 @pytest.mark.slow("generated rows that do not influence each other stay inside")
 @given(LAYOUTS, ROWS, LENGTHS)
 def test_a_row_does_not_see_its_neighbours(layout, rows, mask):
+    """Compiles two encoders, and runs one four times in every drawn case."""
     model = MODELS[layout]
     both = hidden(model, *laid(rows, mask))
     twice = hidden(model, *laid(rows[[0, 0]], mask[[0, 0]]))
@@ -80,6 +81,7 @@ def test_roberta_does_not_mind_where_the_padding_stands(rows, places):
 
 @pytest.mark.parametrize("layout", Layout)
 def test_every_token_sees_all_others_and_knows_where_it_stands(layout):
+    """Compiles the encoder twice: with types of tokens and without."""
     model, everywhere = MODELS[layout], np.ones((2, T), bool)
     rows = np.array([[3, 1, 5, 1, 6], [9, 1, 5, 1, 6]])
     x = hidden(model, *laid(rows, everywhere))

@@ -36,6 +36,7 @@ def logits_and_gradient(model, tokens):
 @pytest.mark.slow("nothing inside asks this of GPT-2; MiniLM's hidden states stay inside")
 @pytest.mark.parametrize("name", NAMES)
 def test_logits_and_gradients_are_those_of_transformers(name):
+    """Compiles each model with its gradient."""
     model = load_gpt2(REFERENCE / name)
     expected = load_file(REFERENCE / name / "expected.safetensors")
     tokens = jnp.asarray(expected["tokens"])

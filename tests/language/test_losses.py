@@ -35,6 +35,7 @@ def plain(x, head, y, weights):
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 30])
 def test_loss_and_gradient_are_those_of_the_whole_batch(n, monkeypatch):
+    """Compiles two losses and their gradients for each number of rows."""
     monkeypatch.setattr(losses, "CHUNK", 8)
     args = problem(n)
     ours = jax.value_and_grad(lambda x, head: 3 * losses.summed_cross_entropy(x, head, *args[2:]), (0, 1))

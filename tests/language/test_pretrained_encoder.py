@@ -38,6 +38,7 @@ def states_and_weights(model, rows):
 @pytest.mark.slow("MiniLM's hidden states, against those of transformers, stay inside")
 @pytest.mark.parametrize("name", NAMES)
 def test_hidden_states_of_every_layer_and_weights_are_those_of_transformers(name):
+    """Compiles each encoder twice: with its hidden states and weights, and alone."""
     (model, _), rows, expected = reference(name)
     mask = rows[1]
     found = states_and_weights(model, rows)

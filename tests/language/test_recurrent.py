@@ -139,6 +139,7 @@ def test_a_configuration_comes_back_and_bad_ones_are_refused():
 @pytest.mark.slow("one size that is found again from its parameters stays inside")
 @pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
 def test_sizes_are_chosen_by_the_number_of_parameters(cell):
+    """Draws the weights of three networks, and compiles for each of their shapes."""
     hidden = hidden_for(30_000, 100, cell)
     counts = [
         parameter_count(Recurrent(RecurrentConfig(vocabulary=100, hidden=h, cell=cell), key=jax.random.key(0)))

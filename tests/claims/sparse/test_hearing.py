@@ -26,6 +26,7 @@ def test_a_walk_over_links_is_a_row_of_the_masks_powers(blocks, links):
 @pytest.mark.slow("real links that are distinct and reach everywhere stay inside")
 @pytest.mark.parametrize("links", [1, 2, 3])
 def test_links_are_different_blocks_beyond_the_window_and_all_choices_are_alike(links):
+    """Compiles two ways to draw links for each number of them, and draws 30,000 times."""
     blocks, draws = 7, 30_000
     keys = jax.random.split(jax.random.key(links), draws)
     ours = np.sort(jax.vmap(lambda key: links_beyond_the_window(key, blocks, links))(keys), axis=2)

@@ -57,6 +57,7 @@ def compared(target, other, kind="softmax"):
 @pytest.mark.slow("two paths of a model to the same logits stay inside")
 @pytest.mark.parametrize("other", [*right.RIGHT, tokens_first], ids=lambda each: each.__name__)
 def test_right_code_agrees_however_it_is_written_and_laid_out(other):
+    """Calls two functions on every case in which they are compared."""
     assert compared(plain, other)["against"].verdict == "holds"
 
 
@@ -76,6 +77,7 @@ def test_right_code_agrees_however_it_is_written_and_laid_out(other):
     ],
 )
 def test_conventions_that_differ_are_told_and_nobody_fails(target, other, kind, said):
+    """Calls two functions on every case in which they are compared."""
     rows = compared(target, other, kind)
     assert (rows["against"].verdict, rows["differences"].verdict) == ("holds", "convention")
     assert said in rows["differences"].line
@@ -83,6 +85,7 @@ def test_conventions_that_differ_are_told_and_nobody_fails(target, other, kind, 
 
 @pytest.mark.slow("two paths of a model to the same logits stay inside")
 def test_two_that_are_alike_have_no_row_of_differences():
+    """Calls two functions on every case in which they are compared."""
     assert [*compared(plain, plain)] == ["against"]
 
 

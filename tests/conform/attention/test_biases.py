@@ -80,6 +80,7 @@ def test_right_code_holds_whether_it_takes_a_bias_for_each_element_or_not(target
 @pytest.mark.slow("the committed record of right code in 20 draws stays inside")
 @pytest.mark.parametrize("target", RIGHT[:-1], ids=lambda each: each.__name__)
 def test_right_code_holds_for_any_seed(target):
+    """Judges four cases with 20 seeds in three dtypes."""
     suite = AttentionSuite(Direct(target), "bias")
     cases = cases_of("bias by element", suite.kind, suite.judge.way)
     assert len(cases) == 4

@@ -44,6 +44,7 @@ def slow(q, k, v):
 
 @pytest.mark.slow("which of many costly calls are left out stays inside")
 def test_many_calls_of_what_is_slow_are_not_judged(tmp_path):
+    """Starts a process, in which every call sleeps."""
     (tmp_path / "mine.py").write_text(SLOW)
     with Fenced(f"{tmp_path}/mine.py::slow", seconds=1.0) as caller:
         row = AttentionSuite(caller, "softmax").row("repetitions")

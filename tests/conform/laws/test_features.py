@@ -148,6 +148,8 @@ def test_right_features_are_not_accused_over_twenty_other_streams(stream):
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(("unsigned", "verdict"), [(True, "fails"), (False, "holds")])
 def test_few_orthogonal_projections_without_their_signs_fail_on_the_axes(unsigned, verdict):
+    """Draws features with many seeds."""
+
     def target(x, seed=0):
         return code.orthogonal(x, seed, 4, unsigned=unsigned)
 

@@ -25,6 +25,7 @@ def failures(target, **declared):
 @pytest.mark.slow("plain code within its tolerance over many draws stays inside")
 @pytest.mark.parametrize("target", code.RIGHT, ids=lambda each: each.__name__)
 def test_right_code_holds_however_it_is_written(target):
+    """Judges right code by every identity."""
     suite, failed = failures(target)
     assert [(row.name, row.line) for row in failed] == []
     assert suite.largest < 1
@@ -174,6 +175,7 @@ def at(tmp_path_factory):
 
 @pytest.mark.slow("a pytest plugin that imports no jax stays inside")
 def test_the_command_judges_linear_attention_without_jax(at):
+    """Starts a process, which starts another and judges it by every identity."""
     code = (
         "import sys; from attnlab_theory.cli import main;"
         f"code = main(['conform', '{at}/targets.py::linear', '--as', 'linear', '--features', 'elu']);"

@@ -21,6 +21,7 @@ def failures(target, **declared):
 @pytest.mark.slow("one of nine members stays inside", but=1)
 @pytest.mark.parametrize("target", code.RIGHT, ids=lambda each: each.__name__)
 def test_right_recurrences_hold_however_they_are_written(target):
+    """Judges right code by every identity."""
     suite, failed = failures(target)
     assert failed == []
     assert suite.largest < 0.5
@@ -159,6 +160,7 @@ def at(tmp_path):
 
 @pytest.mark.slow("the snippet of a torch recurrence in parts stays inside")
 def test_a_snippet_shows_that_parts_are_not_the_whole(capsys, at):
+    """Starts a process that is judged by every identity, and another that runs the snippet."""
     assert main(["conform", f"{at}/targets.py::forgets", "--as", "recurrent", "--json"]) == 1
     snippet = json.loads(capsys.readouterr().out)["snippet"]
     assert 0 < len(snippet) <= 15
@@ -169,6 +171,7 @@ def test_a_snippet_shows_that_parts_are_not_the_whole(capsys, at):
 
 @pytest.mark.slow("another function that an adapter names stays inside")
 def test_another_form_is_named_on_the_command_line(capsys, at):
+    """Starts a process for each of two functions, and judges one by every identity."""
     other = f"{at}/targets.py::forgets"
     assert main(["conform", f"{at}/targets.py::whole", "--as", "recurrent", "--against", other]) == 0
     assert "against " in capsys.readouterr().out

@@ -48,6 +48,7 @@ def test_right_code_fails_nothing_however_it_is_written(subtests):
 
 @pytest.mark.slow("right rotations of one width, drawn once, stay inside")
 def test_right_rotations_of_20_seeds_are_within_their_tolerance(subtests):
+    """Judges every rotation with 20 seeds in three dtypes."""
     for target in right.ROTARY:
         with subtests.test(str(target)):
             suite = RotarySuite(Direct(target), "rotary")

@@ -119,6 +119,7 @@ def lopsided():
 
 @pytest.mark.slow("two heads on two points, far from normal, stay inside")
 def test_scores_on_two_points_are_shown_not_to_be_normal():
+    """Draws 600 sentences for `LAYERS` layers, and judges every layer."""
     verdicts = judged("distance from normal", lopsided()[0])
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
@@ -263,6 +264,7 @@ def test_an_assumption_that_breaks_is_said_to(name):
 @pytest.mark.slow("nothing inside asks this: a border needs hundreds of layers")
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_breaks_by_its_margin_lies_on_the_border_where_either_verdict_is_an_error(name):
+    """Draws 3,000 sentences for `LAYERS` layers, and judges every layer."""
     assert decided(broken(name, QUANTITIES[name][1])) <= LIMIT
 
 
@@ -294,6 +296,7 @@ def test_a_predicted_variance_that_is_right_is_covered():
 
 @pytest.mark.slow("means with each group left out once stay inside")
 def test_the_calibration_curve_is_that_of_tenths_and_without_a_group_that_of_the_others():
+    """Sorts the weights of `LAYERS` layers, and leaves out each group of every tenth."""
     rng, shape = np.random.default_rng(9), (100, 2, LAYERS, HEADS)
     rows = rows_of(mean=rng.random(shape), weight=rng.random(shape))
     found = curve(rows, GROUPS)

@@ -152,6 +152,7 @@ def test_the_page_and_the_sheet_quote_what_the_sound_of_a_name_does():
 
 @pytest.mark.slow("that the page quotes every model and every comparison stays inside")
 def test_the_page_says_what_is_open_and_how_many_seeds_would_decide():
+    """Judges the committed run again."""
     again = measure.again(FOLDER).verdicts
     decide = {(each.claim, each.setting["variant"]): each.decide for each in again.undecided}
     claim = "four-of-five-are-recalled"

@@ -144,6 +144,7 @@ def test_a_run_stopped_in_any_stage_comes_to_the_same_bytes(done, tmp_path, caps
 @pytest.mark.slow("another recipe in a finished run's folder, which is refused, stays inside")
 @pytest.mark.usefixtures("undrawn")
 def test_what_is_finished_is_not_trained_again(done, capsys, monkeypatch):
+    """Measures a whole run again."""
     monkeypatch.setattr(Progress, "advance", None)
     before = tables(done)
     assert run(capsys, *RUN, "--out", done, "--resume", "--json")[0] == 0
@@ -158,6 +159,7 @@ def test_another_recipe_in_the_same_folder_is_refused(done, capsys):
 
 @pytest.mark.slow("another recipe of the run itself, which is refused, stays inside")
 def test_another_recipe_of_the_model_that_is_read_is_told_apart(done, tmp_path, capsys):
+    """Trains a model of a finished run again, by another recipe."""
     shutil.copytree(done, tmp_path, dirs_exist_ok=True)
     (tmp_path / "models" / "seed-0" / "vanilla.pretrained").unlink()
     only = [*RUN[:4], "vanilla", *RUN[6:]]
@@ -201,6 +203,7 @@ def test_evaluating_one_model_leaves_a_whole_run_alone(done, tmp_path, capsys, m
 @pytest.mark.slow("questions that come from files, and who is asked, stay inside")
 @pytest.mark.usefixtures("undrawn")
 def test_files_of_ones_own_take_the_place_of_generated_persons(tmp_path, capsys, monkeypatch):
+    """Trains a model, and measures it."""
     write_people(tmp_path)
     monkeypatch.chdir(tmp_path)
     files = ["wiki.txt", "--finetune_corpus_path", "train.tsv", "--eval_corpus_path", "dev.tsv"]

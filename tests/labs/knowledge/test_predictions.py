@@ -47,6 +47,7 @@ def unfinished() -> Predictions:
 
 @pytest.mark.slow("generation by the homework's loop, for one model, stays inside")
 def test_predictions_are_the_homeworks(answered, unfinished):
+    """Compiles generation by the homework's loop and, in fixtures, by ours."""
     whole = texts(QUESTIONS.texts)
     early = [text[: len(asked) + 1 + FEW] for asked, text in zip(QUESTIONS.texts, whole, strict=True)]
     assert {text.count(MASK) > 1 for text in early} == {True, False}
@@ -76,6 +77,8 @@ def nats(model, tokens):
 
 @pytest.mark.slow("log-probabilities of drawn tokens, with and without a cache, stay inside")
 def test_log_probabilities_are_those_of_the_prediction_and_its_mark(unfinished):
+    """Generates answers, compiles log-probabilities, and runs the model operation by operation."""
+
     def of(question, prediction):
         text = question + MASK + prediction + (MASK if len(prediction) < FEW else "")
         tokens = np.zeros(MODEL.config.block, np.int32)
@@ -107,6 +110,7 @@ def test_without_places_there_are_predictions_but_no_accuracy(answered):
 
 @pytest.mark.slow("generated rows that do not influence each other stay inside")
 def test_many_questions_are_asked_in_parts(answered, monkeypatch):
+    """Compiles the generation of each part."""
     monkeypatch.setattr(module, "ROWS", 5)
     assert predictions(MODEL, QUESTIONS, CHARACTERS).predictions == answered.predictions
 

@@ -80,6 +80,7 @@ def test_a_run_killed_at_a_random_moment_comes_to_the_same_bytes(folder):
 
 @pytest.mark.slow("a step that is finished after the first signal stays inside")
 def test_ctrl_c_saves_says_how_to_go_on_and_exits_with_130(capsys, folder, monkeypatch):
+    """Trains a small model for two steps."""
     advance = Progress.advance
 
     def press_at_step_2(progress, metrics):
@@ -129,6 +130,7 @@ def test_a_closed_run_goes_on_to_the_same_bytes_with_every_loss(small, tmp_path)
 
 @pytest.mark.slow("checkpoints that are not overwritten unasked stay inside")
 def test_a_finished_run_is_not_trained_again(small, tmp_path):
+    """Trains a small model, and saves every step."""
     finish(small, tmp_path / "whole", resume=False)
     assert runs.standing(small, tmp_path / "whole", resume=True) is None
 
@@ -233,6 +235,7 @@ def test_other_data_is_named(capsys, monkeypatch, stopped, tmp_path):
 
 @pytest.mark.slow("one run of early stopping that goes on to the same bytes stays inside")
 def test_the_same_run_goes_on(capsys, monkeypatch, stopped, tmp_path):
+    """Trains a small model to its end; the fixture trained its first step."""
     write_people(tmp_path)
     (tmp_path / "stopped.partial").write_bytes((stopped / "stopped.partial").read_bytes())
     monkeypatch.chdir(tmp_path)

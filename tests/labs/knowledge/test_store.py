@@ -42,6 +42,7 @@ def test_everybody_is_trained_on_and_who_was_held_back_is_asked(capsys, folder, 
 
 @pytest.mark.slow("who is held back, as told in JSON, stays inside")
 def test_the_file_says_which_rule_made_the_answers(capsys, folder):
+    """Trains a small model."""
     _, out, _ = run(capsys, *STORE, "--json")
     origin = json.loads(out)["origin"]
     assert (origin["stage"], origin["rule"]) == ("store", "capitalised")
@@ -53,6 +54,7 @@ def test_the_file_says_which_rule_made_the_answers(capsys, folder):
 
 @pytest.mark.slow("a knowledge run, finetuned from what it pretrained, stays inside")
 def test_it_goes_on_from_a_pretrained_model_with_its_dropout(capsys, folder):
+    """Trains a small model in two stages."""
     pretrained = ["--writing_params_path", "pre.params", *SMALL, *BRIEF, "--schedule", "cosine"]
     assert run(capsys, "pretrain", "rope", "wiki.txt", *pretrained)[0] == 0
     without_sizes = [*STORE[: -len(SMALL + BRIEF)], *BRIEF]
@@ -76,6 +78,7 @@ def test_the_loss_is_taken_on_answers_unless_on_questions_too(folder):
 
 @pytest.mark.slow("nothing inside asks this of stores; dropout of one training stays inside")
 def test_dropout_is_off_unless_it_is_asked_for(capsys, folder):
+    """Trains a small model."""
     _, out, _ = run(capsys, *[word for word in STORE if word not in ("--dropout", "0.1")], "--json")
     same = run(capsys, *STORE[:-2], *BRIEF[-2:], "--resume")
     assert same[0] == 2
@@ -117,6 +120,7 @@ def test_what_is_held_back_is_not_learned_under_another_answer():
 
 @pytest.mark.slow("the rates of given schedules stay inside")
 def test_a_schedule_that_is_asked_for_is_taken(capsys, folder):
+    """Trains two small models."""
     plain, other = (
         json.loads(run(capsys, *STORE, *schedule, "--writing_params_path", name, "--json")[1])
         for name, schedule in (("plain", []), ("2024", ["--schedule", "2024"]))

@@ -78,6 +78,7 @@ def test_zero_masks_let_the_future_through(arm):
 @pytest.mark.slow("a mixer whose one projection is queries, keys and values stays inside")
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_zeros_stand_where_they_are_said_to(when):
+    """Draws the weights of a model, and runs a layer operation by operation."""
     layer = stirred(ZeroMask(when)).blocks[0].mixing
     x = jax.random.normal(jax.random.key(1), (1, 4, 8))
     found, _ = layer.whole(x, place(1, 4, None, None), None)

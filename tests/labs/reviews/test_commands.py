@@ -148,6 +148,7 @@ def test_the_word_that_decides_has_the_largest_scores(capsys, folder, tmp_path):
 
 @pytest.mark.slow("one run of early stopping that goes on to the same bytes stays inside")
 def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(capsys, folder, tmp_path):
+    """Trains a small model for two epochs, in a module whose fixture trains another."""
     options = [*data(folder), "--batch-size", 12, "--epochs", 2, "--lr", 0.02, *SMALL, "--json"]
     code, out, _ = run(capsys, "train", "--writing-params-path", tmp_path / "again", *options)
     told = json.loads(out)

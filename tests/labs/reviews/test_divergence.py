@@ -75,6 +75,7 @@ def test_a_search_of_nothing_but_hopeless_trials_is_refused(tmp_path):
 
 @pytest.mark.slow("the note of a training that diverged stays inside")
 def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys):
+    """Trains a small model twice until it diverges."""
     first = first_wave(lab(tmp_path))[0]
     assert first.run.training.schedule.peak == HOPELESS
     fresh, again = (Checkpoints(writing_params_path=first.path, resume=resume) for resume in (False, True))

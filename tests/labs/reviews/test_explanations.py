@@ -120,6 +120,7 @@ def test_a_gradient_is_the_slope_of_the_log_odds_as_its_input_grows():
 
 @pytest.mark.slow("rows that only fill up a classifier's batch stay inside")
 def test_answers_do_not_depend_on_which_reviews_are_asked_beside():
+    """Compiles the classifier for 64 reviews of each width."""
     whole = log_odds(MODEL, ASKED.rows)
     alone = log_odds(MODEL, encoded(Reviews(TEXTS[3:4], (0,)), TEXT, 32).rows)
     assert whole[3] == pytest.approx(alone[0], abs=SINGLE)

@@ -77,6 +77,7 @@ def test_the_variances_of_sharp_attention_are_those_of_quadrature(r, beta):
 @pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(("n", "r"), [(5, 3), (8, 64)])
 def test_the_matrix_variance_is_that_of_draws(n, r):
+    """Draws 40,000 sketches of up to 64 rows."""
     rng = np.random.default_rng(n)
     p = sharp(n, 1.5)
     sketch = rng.standard_normal((40_000, r, n)) / math.sqrt(r)
