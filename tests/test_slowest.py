@@ -1,6 +1,7 @@
 """The page of durations: what each run leaves, what is added up, and the budgets beside it."""
 
 import json
+import re
 import types
 from pathlib import Path
 
@@ -136,3 +137,18 @@ def test_the_page_is_made_of_what_all_four_runs_left_and_else_refused_in_one_lin
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2
     assert "gone" in told[1]
+
+
+def over_a_second(page):
+    """The file and the name of each function that a page lists with a test over one second."""
+    return re.findall(r"^\| `([^`:]+)::([\w:]+)` \| \d+ \|", page, flags=re.MULTILINE)
+
+
+def test_a_test_over_one_second_says_why_in_its_docstring():
+    assert over_a_second(slowest.page(RUNS, {"a": 1, "tests": 4})) == [
+        ("test_y.py", "test_two"),
+        ("a/test_x.py", "test_one"),
+    ]
+    page = (slowest.TESTS / "slowest.md").read_text("utf-8")
+    assert "| function | tests | slowest |" in page, "no page of today's form: make slowest"
+    assert [each for each in over_a_second(page) if slowest.undocumented(*each)] == []
