@@ -41,6 +41,7 @@ def test_the_same_code_without_a_bug_fails_nothing(subtests):
 
 @pytest.mark.slow("right code of one width of its own stays inside")
 def test_right_code_fails_nothing_however_it_is_written(subtests):
+    """Judges every right way of writing positions whole."""
     for kind, target in [(kind, each) for kind, targets in RIGHT.items() for each in targets]:
         with subtests.test(f"{kind}: {target}"):
             assert failures(suite_class(kind)(Direct(target), kind)) == []
