@@ -28,17 +28,14 @@ def told(control):
 
 
 def rows():
-    """The rows of the table: neighbours with one control share a row, and a lab with one control has one."""
+    """The rows of the table: statements share a row if their control is the same."""
     for lab, declared in LABS.items():
         names = {}
         for stated in declared.statements:
             what, by = told(stated.control)
-            # Each statement on heads has a difference of its own from the same controls.
-            by = "each number has a difference of its own" if lab == "heads" else by
             names.setdefault((what, by), {})[f"`{stated.name}`"] = None
         for (what, by), each in names.items():
-            stated = "all statements" if len(names) == 1 else ", ".join(each)
-            yield f"| {lab} | {stated} | {what} | {by} |"
+            yield f"| {lab} | {', '.join(each)} | {what} | {by} |"
 
 
 def test_the_page_lists_the_control_of_each_statement():
