@@ -36,7 +36,11 @@ DRAWN = {
     },
     "reviews": {
         "confidence": ("confidence-stays-near-accuracy",),
-        "explanations": ("explanations-agree", "top-tokens-decide", "top-tokens-suffice"),
+        "explanations": (
+            "explanations-agree",
+            "top-tokens-decide-by-the-margin",
+            "top-tokens-suffice-by-the-margin",
+        ),
         "optimizers": (
             "one-rate-favours-adamw",
             "a-rate-of-its-own-helps",

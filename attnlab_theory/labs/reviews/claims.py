@@ -11,7 +11,7 @@ from attnlab_theory.language.corpora.labelled_grammar import embedded
 from attnlab_theory.stats import Interval
 
 MARGIN = 0.02
-"""Accuracies that differ by less count as equal."""
+"""Accuracies and probabilities that differ by less count as equal."""
 
 AGREE = 0.5
 """Explanations agree if their mean rank correlation is higher."""
@@ -28,6 +28,9 @@ WANTED = 0.87
 OVER_MODELS = "accuracy over models"
 
 SAME, HIGHER, LOWER = Interval(-MARGIN, MARGIN), Interval.at_least(0.0), Interval.at_most(0.0)
+
+FURTHER = Interval.at_least(MARGIN)
+"""Without a margin untrained models pass: the tokens that move their answers most do move them a little."""
 
 
 def _lucky(measured: Measured, every: Sequence[Measured]) -> Interval | None:
@@ -222,18 +225,18 @@ STATEMENTS = (
         "Jain and Wallace 2019",
     ),
     *_of_answers(
-        "top-tokens-decide",
-        "Hiding a review's top tokens moves the answer further than hiding random ones.",
+        "top-tokens-decide-by-the-margin",
+        f"Hiding a review's top tokens moves the answer at least {MARGIN:g} further than hiding random ones.",
         "moved by hiding",
-        HIGHER,
+        FURTHER,
         RANDOM_TOKENS,
         "DeYoung et al. 2020",
     ),
     *_of_answers(
-        "top-tokens-suffice",
-        "A review's top tokens alone keep more of the answer than random ones.",
+        "top-tokens-suffice-by-the-margin",
+        f"A review's top tokens alone keep at least {MARGIN:g} more of the answer than random ones.",
         "held by keeping",
-        HIGHER,
+        FURTHER,
         RANDOM_TOKENS,
         "DeYoung et al. 2020",
     ),

@@ -213,7 +213,7 @@ def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path)
     claims = {finding["claim"] for finding in json.loads((tmp_path / "reviews.json").read_text())}
     assert {"nobody-beats-bayes", "padding-moves-rounding-alone"} <= claims
     left = {each["claim"] for each in json.loads((tmp_path / "reviews.run.json").read_text())["not_judged"]}
-    assert {"explanations-agree", "top-tokens-decide", "confidence-stays-near-accuracy"} <= left
+    assert {"explanations-agree", "top-tokens-decide-by-the-margin", "confidence-stays-near-accuracy"} <= left
     assert len((tmp_path / "drawn.0.predictions").read_text().split()) == 64
     curves = json.loads((tmp_path / "curves.json").read_text())
     assert {row["variant"] for row in curves} >= {"adamw.lr-0.002", "adamw.lr-0.005"}, "every rate of the sweep"
