@@ -27,9 +27,10 @@ process. `recording` remembers calls, and `replays` writes those that show a fai
 folder `board` of a checkout judges other libraries.
 
 `callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
-hands over arrays of the target's own framework (`frameworks`, `exchange`), and says in one line whatever goes
-wrong. It can tell which types take part in a call (`watching`). By that, or by answers, `precision` knows that
-float64 is float32 inside.
+hands over arrays of the target's own framework (`frameworks`, `exchange`), and reports whatever goes wrong as a
+fault with its data. The near side makes a `finding.Trouble` of it, and decides by that alone: no program reads a
+sentence. It can tell which types take part in a call (`watching`). By that, or by answers, `precision`
+knows that float64 is float32 inside.
 Nothing here imports jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and `door`
 are for pytest.
 """

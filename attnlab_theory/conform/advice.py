@@ -18,6 +18,7 @@ from attnlab_theory.conform.attention.probe import Seen, probed
 from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.attention.weighing import weighed
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Fault, Trouble
 from attnlab_theory.conform.kinds import KINDS
 from attnlab_theory.conform.likely import likely
 from attnlab_theory.conform.linear.forms import ROLES
@@ -128,7 +129,7 @@ def _unknown(suite: AttentionSuite, line: str) -> Advice:
 
 def _reach(caller: Caller, way: Conventions) -> tuple[Seen, tuple[int, int, int] | None]:
     """How many keys before and after itself every query sees, and of how many tokens; None if no band does."""
-    found, seen = None, Seen("it was not called", np.zeros((0, 0, 0, 0)), np.zeros((0, 0)))
+    found, seen = None, Seen(Trouble(fault=Fault.NOT_CALLED), np.zeros((0, 0, 0, 0)), np.zeros((0, 0)))
     for n in LENGTHS if way.framework != "jax" else LENGTHS[:1]:
         wide = probed(caller, way, fitted(Case(batch=1, queries=n, keys=n), KINDS["softmax"], way))
         if wide.trouble and found is not None:

@@ -8,6 +8,7 @@ import numpy as np
 from attnlab_theory.conform.attention.layouts import laid_out, taken_in
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calls import Kept, call
+from attnlab_theory.conform.finding import Trouble, misshapen
 
 SEEDS = ("seed", "rng", "key", "generator", "random_state", "prng_key", "rng_key", "dropout_rng", "dropout_key")
 """What parameters are called that bring randomness."""
@@ -18,8 +19,8 @@ ADAPTER = "write an adapter: attnlab conform --template numpy"
 class Answer(NamedTuple):
     """What came back."""
 
-    trouble: str = ""
-    """What went wrong, in one line; then there is nothing else."""
+    trouble: Trouble | None = None
+    """What went wrong; then there is nothing else."""
     output: np.ndarray = np.zeros((0, 0, 0, 0))
     """[b h t e], in float64."""
     second: np.ndarray | None = None
@@ -103,7 +104,7 @@ class Asker:
         right = (*right[:-1], came[0].shape[-1]) if right[-1] < 0 and came[0].ndim else right
         expected = laid_out(np.broadcast_to(0.0, right), layout).shape
         if came[0].shape != expected:
-            return Answer(f"gave {[*came[0].shape]} where {[*expected]} was expected")
+            return Answer(misshapen(came[0].shape, expected))
         self.printed = self.printed or reply.printed
         self.kinds.setdefault(kind, reply.kind)
         if reply.changed and not self.changed:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from attnlab_theory.conform.costly import Costly
-from attnlab_theory.conform.harness import SLOW, SLOW_IMPORT, Host
+from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
+from attnlab_theory.conform.harness import Host
 from attnlab_theory.grader.fences import warning
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
 from attnlab_theory.grader.submission import Submission
@@ -37,7 +38,7 @@ class Back(NamedTuple):
     """What came back from one call."""
 
     report: dict[str, Any]
-    """As `harness.Host.call` says it; `trouble` is one line, empty if there was none."""
+    """As `harness.Host.call` says it. `trouble` is for `finding.trouble_of`."""
     arrays: list[np.ndarray]
     """The output and the weights, in float64, as far as there are any."""
 
@@ -81,7 +82,7 @@ class Direct:
             return Back({"trouble": refusal}, [])
         seconds = _limit(self._seconds, plan) if self._seconds else 0
         told, came = self._host.call(plan | {"seconds": seconds, "here": True}, [x.copy() for x in arrays])
-        (self._costly.cost if SLOW in told["trouble"] else self._costly.answered)(plan, arrays)
+        (self._costly.cost if told["trouble"] == Fault.HUNG else self._costly.answered)(plan, arrays)
         return Back(told, came)
 
 
@@ -184,9 +185,11 @@ class Fenced:
         except BrokenAnswer as error:
             self._stop()
             self._costly.cost(plan, arrays)
-            return Back({"trouble": str(error).removeprefix(self.name).lstrip(": ")}, [])
+            fault = Fault.HUNG if error.reason is Reason.TIMED_OUT else Fault.ENDED
+            message = str(error).removeprefix(self.name).lstrip(": ")
+            return Back({"trouble": Trouble(fault=fault, message=message)}, [])
         told = _message(report.array)
-        (self._costly.cost if SLOW in told["trouble"] else self._costly.answered)(plan, arrays)
+        (self._costly.cost if told["trouble"] == Fault.HUNG else self._costly.answered)(plan, arrays)
         return Back(told, [each.array for each in returned][: told["given"]])
 
     def _start(self) -> None:
@@ -203,17 +206,24 @@ class Fenced:
         except BrokenAnswer as error:
             self._stop()
             if error.reason is Reason.TIMED_OUT:
-                raise ValueError(f"{self.name} cannot be loaded: {SLOW_IMPORT.format(LOADING)}") from None
+                raise ValueError(f"{self.name} cannot be loaded: {_import(TIMED_OUT)}") from None
             raise ValueError(f"{error} while it was loaded") from None
         self._child.wall_limit = whole
-        if self._about.get("trouble"):
+        if self._about.get("trouble") and (trouble := trouble_of(self._about)):
             self._stop()
-            raise ValueError(f"{self.name} cannot be loaded: {self._about['trouble']}")
+            raise ValueError(f"{self.name} cannot be loaded: {_import(trouble)}")
 
     def _stop(self) -> None:
         if self._child is not None:
             self._child.__exit__(None, None, None)
             self._child = None
+
+
+TIMED_OUT = Trouble(fault=Fault.HUNG, seconds=LOADING)
+
+
+def _import(trouble: Trouble) -> str:
+    return f"its import {trouble}" if trouble.fault is Fault.HUNG else str(trouble)
 
 
 def _limit(seconds: float, plan: dict[str, Any]) -> float:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Trouble, trouble_of
 
 
 class Kept(NamedTuple):
@@ -17,8 +18,8 @@ class Kept(NamedTuple):
 class Reply(NamedTuple):
     """What came back."""
 
-    trouble: str = ""
-    """What went wrong, in one line; then there is nothing else."""
+    trouble: Trouble | None = None
+    """What went wrong; then there is nothing else."""
     arrays: Sequence[np.ndarray] = ()
     """The arrays among what was returned, at most two, in float64."""
     kind: str = ""
@@ -89,7 +90,7 @@ def call(
     } | ({"watched": True} if watched else {})
     report, came = caller.call(plan, [np.ascontiguousarray(x) for x in arrays])
     return Reply(
-        trouble=report["trouble"],
+        trouble=trouble_of(report),
         arrays=came,
         kind=report.get("kind", ""),
         printed=report.get("printed", ""),

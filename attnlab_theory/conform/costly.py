@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform.finding import Fault, Trouble
+
 MOST_KNOWN = 2
 """So many calls may hang or end the process before those that are like them are left out."""
 
@@ -13,9 +15,6 @@ MOST_UNKNOWN = 4
 
 MOST = 8
 """So many may in all."""
-
-NOT_CALLED = "not called:"
-"""How the trouble of a call begins that was left out."""
 
 
 class Costly:
@@ -44,18 +43,20 @@ class Costly:
         self._least = min(self._least, longest) if self.count else longest
         self.count += 1
 
-    def refusal(self, plan: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> str:
-        """Why a call is not made; empty if it is."""
+    def refusal(self, plan: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> Trouble | None:
+        """Why a call is not made; None if it is."""
         if self.count < MOST_KNOWN:
-            return ""
-        said = f"{NOT_CALLED} {self.count} calls before it hung or ended the process"
+            return None
+        like = ""
         if self.count >= MOST:
-            return said
-        if self._common:
-            return said + ", such as this" if self._common & _traits(plan, arrays) else ""
-        if self._least > self._largest_good:
-            return said + ", as large as this" if _longest(arrays) >= self._least else ""
-        return said if self.count > MOST_UNKNOWN else ""
+            leave = True
+        elif self._common:
+            like, leave = "such as this", bool(self._common & _traits(plan, arrays))
+        elif self._least > self._largest_good:
+            like, leave = "as large as this", _longest(arrays) >= self._least
+        else:
+            leave = self.count > MOST_UNKNOWN
+        return Trouble(fault=Fault.NOT_CALLED, count=self.count, like=like) if leave else None
 
 
 def _traits(plan: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> set[str]:

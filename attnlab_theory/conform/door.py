@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from attnlab_theory.conform.finding import Verdict
+
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Caller
     from attnlab_theory.conform.suite import Suite
@@ -81,9 +83,9 @@ def suite(
             pytest.fail(str(error), pytrace=False)
         if row is None:
             pytest.skip("there is nothing to try")
-        if row.verdict == "fails":
+        if row.verdict is Verdict.FAILS:
             pytest.fail(row.line, pytrace=False)
-        if row.verdict == "not judged":
+        if row.verdict is Verdict.NOT_JUDGED:
             pytest.skip(row.line)
 
     test.__doc__ = f"{getattr(target, '__name__', target)} as {kind}."

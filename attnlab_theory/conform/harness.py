@@ -1,7 +1,7 @@
 """The far side of a call: loads a target, hands it arrays of its own framework, and says what came back.
 
 In a child this file is loaded by its path, so it imports nothing of this package. It never lets a stranger's error
-through: whatever goes wrong is one line in the report.
+through. Whatever goes wrong is a word in the report, one of `finding.Fault`, and what there is to say about it.
 """
 
 import contextlib
@@ -17,11 +17,8 @@ from typing import Any
 
 import numpy as np
 
-SLOW = "took longer than"
-"""What is said of a call that hung."""
-
-SLOW_IMPORT = f"its import {SLOW} {{:g}} s"
-"""What is said of an import, with the limit in seconds."""
+SLOW = "hung"
+"""The fault of a call, or of an import, that took too long."""
 
 METHODS = ("step", "init_cache", "reset")
 """Methods of an object that may be called beside itself."""
@@ -138,13 +135,13 @@ class Host:
                 )
                 told["shape"] = list(returned[0].shape)
         except limits.Slow:
-            told["trouble"] = f"{SLOW} {plan['seconds']:g} s"
+            told |= {"trouble": SLOW, "about": {"seconds": plan["seconds"]}}
         except SystemExit as error:
-            told["trouble"] = f"called exit({error.code!r:.20})"
+            told |= {"trouble": "exited", "about": {"code": f"{error.code!r:.20}"}}
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and plan.get("here"):
                 raise
-            told["trouble"] = _explained(error)
+            told |= _fault(error)
         told["printed"] = _line(printed.getvalue(), 60)
         after = [exchange.back(x) for x in handed]
         told["changed"] = [i for i, pair in enumerate(zip(kept, after, strict=True)) if not exchange.same(*pair)]
@@ -213,25 +210,28 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
                 _hosts.append(Host(load(**request["load"])))
             report = _hosts[0].about()
         except limits.Slow:
-            report = {"trouble": SLOW_IMPORT.format(seconds)}
+            report = {"trouble": SLOW, "about": {"seconds": seconds}}
         except BaseException as error:
-            report = {"trouble": _explained(error)}
+            report = _fault(error)
     written = np.frombuffer(json.dumps(report).encode(), np.uint8)
     return (written, *returned, *[np.zeros(0)] * (2 - len(returned)))
 
 
-def _explained(error: BaseException) -> str:
-    """An exception in one line, with the last place outside of this file."""
+def _fault(error: BaseException) -> dict[str, Any]:
+    """An exception, with the last place outside of this file."""
     if isinstance(error, frameworks.Unfit):
-        return str(error)
+        return {"trouble": "unfit", "about": {"message": str(error)}}
     own = os.path.dirname(__file__)
     frames = traceback.extract_tb(error.__traceback__)
     frames = [each for each in frames if os.path.dirname(each.filename) != own]
     frames = [each for each in frames if "importlib" not in each.filename]
-    place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
-    said = "" if isinstance(error, SystemExit) else _line(str(error), 160)
-    name = f"called exit({error.code!r:.20})" if isinstance(error, SystemExit) else type(error).__name__
-    return (f"{name}: {said}" if said else name) + place
+    about: dict[str, Any] = {}
+    if frames:
+        about |= {"file": os.path.basename(frames[-1].filename), "line": frames[-1].lineno or 0}
+    if isinstance(error, SystemExit):
+        return {"trouble": "exited", "about": about | {"code": f"{error.code!r:.20}"}}
+    about |= {"error": type(error).__name__, "message": _line(str(error), 160)}
+    return {"trouble": "raised", "about": about}
 
 
 def _line(text: str, most: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.callers import Back, Caller
-from attnlab_theory.conform.costly import NOT_CALLED
+from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
 
 MOST_BYTES = 1 << 26
 """So much of inputs and outputs is remembered; then nothing more is."""
@@ -59,8 +59,8 @@ class Log:
         """Where the calls of the identity begin."""
         self._bytes = 0
         self._seen: tuple[float, float, tuple[int, ...]] | None = None
-        self._told: dict[str, Shown] = {}
-        """What trial calls showed before any identity was tried, by the line that says so."""
+        self._known: dict[str, Shown] = {}
+        """What trial calls showed before any identity was tried, by the identity that they contradict."""
 
     def begin(self) -> None:
         """Begin an identity."""
@@ -68,7 +68,8 @@ class Log:
 
     def note(self, made: Made) -> None:
         """Remember a call."""
-        self.left_out += made.back.report["trouble"].startswith(NOT_CALLED)
+        trouble = trouble_of(made.back.report)
+        self.left_out += trouble is not None and trouble.fault is Fault.NOT_CALLED
         self._bytes += sum(x.nbytes for x in (*made.arrays, *made.back.arrays))
         if self._bytes <= MOST_BYTES:
             self.made.append(made)
@@ -77,23 +78,27 @@ class Log:
         """Remember what was found wrong last, what stood where it should, and where, in some order of the axes."""
         self._seen = given, right, place
 
-    def remember(self, line: str) -> None:
-        """Keep the calls that show what a line says until its identity is tried."""
+    def remember(self, identity: str) -> None:
+        """Keep the calls that show what was found wrong last until the identity is tried that it contradicts."""
         if self._seen is not None and (wrong := self._spot(self._seen[0], at=self._seen[2])) is not None:
-            self._told[line] = self._of([wrong.call], wrong, self._seen[1])
+            self._known.setdefault(identity, self._of([wrong.call], wrong, self._seen[1]))
         self._seen = None
 
-    def shown(self, line: str) -> Shown | None:
-        """The calls that show what a line says of this identity; None if they cannot be told."""
-        if line in self._told:
-            return self._told[line]
+    def shown(self, identity: str, trouble: Trouble | None) -> Shown | None:
+        """The calls that show why this identity fails; None if they cannot be told.
+
+        Args:
+            identity: its name.
+            trouble: what is wrong, where that is more than a number.
+        """
+        if trouble is None and identity in self._known:
+            return self._known[identity]
         # What was found while the target was tried has no calls of its own.
         own = range(self.begun, len(self.made)) or range(len(self.made))
         for i in reversed(own):
-            trouble = self.made[i].back.report["trouble"]
-            if trouble and trouble in line:
+            if trouble is not None and trouble.is_that_of(trouble_of(self.made[i].back.report)):
                 return self._of([i])
-        if "writes into" in line:
+        if trouble is not None and trouble.fault is Fault.WROTE:
             for i, each in enumerate(self.made):
                 if changed := each.back.report.get("changed"):
                     return self._of([i], written=changed[0])
@@ -104,7 +109,7 @@ class Log:
         for i in own:
             if self.made[i].back.report.get("differs") or self.made[i].back.report.get("overwritten"):
                 return self._of([i])
-        return self._unlike(own) or self._odd(line)
+        return self._unlike(own) or (self._odd(trouble) if trouble else None)
 
     def _of(
         self,
@@ -121,13 +126,13 @@ class Log:
         tries.append([*range(last + 1)])
         return Shown([each for i, each in enumerate(tries) if each not in tries[:i]], wrong, right, written)
 
-    def _odd(self, line: str) -> Shown | None:
-        """The last call whose output has a shape that the line tells of, or holds what is no number."""
+    def _odd(self, trouble: Trouble) -> Shown | None:
+        """The last call whose output has the wrong shape, or holds what is no number."""
         for i in reversed(range(len(self.made))):
             for n, x in enumerate(self.made[i].back.arrays):
-                if f"gave {[*x.shape]}" in line:
+                if trouble.fault is Fault.SHAPE and trouble.gave == x.shape:
                     return self._of([i])
-                if "no number" in line and not np.isfinite(x).all():
+                if trouble.fault is Fault.NOT_FINITE and not np.isfinite(x).all():
                     place = np.argwhere(~np.isfinite(x))[0]
                     return self._of([i], Spot(i, n, tuple(int(each) for each in place)))
         return None
@@ -290,12 +295,12 @@ def _alike(place: Sequence[int], at: Sequence[int]) -> bool:
     return place[-1] == at[-1] and sorted(filter(None, place[:-1])) == sorted(filter(None, at[:-1]))
 
 
-def contradicted(caller: Caller, line: str, weights: np.ndarray, *visible: np.ndarray) -> None:
+def contradicted(caller: Caller, identity: str, weights: np.ndarray, *visible: np.ndarray) -> None:
     """Tell a caller that records which weight a trial call gave wrong, if it is.
 
     Args:
         caller: of the target.
-        line: what will be said of it.
+        identity: that is contradicted.
         weights: of the first head, [t s].
         visible: what each query may see, [t s], in every way that would be right.
     """
@@ -305,20 +310,18 @@ def contradicted(caller: Caller, line: str, weights: np.ndarray, *visible: np.nd
         nearest = int(np.argmin([gap.max() for gap in gaps]))
         wrong = np.minimum.reduce(gaps) if len(gaps) > 1 and np.minimum.reduce(gaps).max() > 1e-3 else gaps[nearest]
         saw(caller, weights, shares[nearest], np.where(wrong > 1e-3, 1 + wrong, 0.0))
-        caller.log.remember(line)
+        caller.log.remember(identity)
 
 
-def remembered(caller: Caller, line: str, given: Any, right: Any, ratio: Any) -> None:
-    """Tell a caller that records what a trial call gave wrong, as `saw` does, for an identity that is tried later.
+def remembered(caller: Caller, identity: str) -> None:
+    """Tell a caller that records that what a trial call gave wrong last contradicts an identity.
 
     Args:
         caller: of the target.
-        line: what will be said of it.
-        given, right, ratio: as `saw` has them.
+        identity: that is tried later.
     """
     if isinstance(caller, Recording):
-        saw(caller, given, right, ratio)
-        caller.log.remember(line)
+        caller.log.remember(identity)
 
 
 def _handed(made: Made) -> set[int]:

@@ -23,6 +23,7 @@ from attnlab_theory.conform.codes import (
     steps_of,
     within,
 )
+from attnlab_theory.conform.finding import trouble_of
 from attnlab_theory.conform.recording import Log, Made, Shown, Spot
 
 LINES = 15
@@ -84,8 +85,8 @@ def _printed(log: Log, shown: Shown, last: int) -> str:
         return f"print(max(float(abs({one} - {first}).max()) for o in o{last}), 'where 0 is right')"
     if made.back.report.get("overwritten"):
         return f"print(float(abs({_read(made, f'o{last}')} - y{last}).max()), 'where 0 is right')"
-    trouble = made.back.report["trouble"]
-    return f"print(getattr(o{last}, 'shape', type(o{last})))  # {trouble[:80]}"
+    trouble = trouble_of(made.back.report)
+    return f"print(getattr(o{last}, 'shape', type(o{last})))  # {str(trouble or '')[:80]}"
 
 
 def _at(log: Log, spot: Spot) -> str:

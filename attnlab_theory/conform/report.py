@@ -6,9 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.suite import CALL, Row, Suite
+from attnlab_theory.conform.finding import Verdict
+from attnlab_theory.conform.suite import Row, Suite
 
-MARK = {"holds": "holds", "fails": "FAILS", "convention": "convention", "not judged": "-"}
+MARK = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.CONVENTION: "convention", Verdict.NOT_JUDGED: "-"}
+
+WORDS = {
+    Verdict.HOLDS: ("holds", "hold"),
+    Verdict.FAILS: ("fails", "fail"),
+    Verdict.CONVENTION: ("is a convention", "are conventions"),
+    Verdict.NOT_JUDGED: ("is not judged", "are not judged"),
+}
+"""What is said of one identity, and of several."""
 
 
 def profile_lines(profile: Sequence[tuple[str, str]]) -> list[str]:
@@ -25,9 +34,7 @@ def line_of(row: Row, width: int = 17) -> str:
 def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:
     """The last line."""
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in MARK}
-    words = {"holds": "hold", "fails": "fail", "convention": "are conventions", "not judged": "are not judged"}
-    one = {"holds": "holds", "fails": "fails", "convention": "is a convention", "not judged": "is not judged"}
-    said = [f"{count} {(one if count == 1 else words)[verdict]}" for verdict, count in counts.items() if count]
+    said = [f"{count} {WORDS[verdict][count > 1]}" for verdict, count in counts.items() if count]
     return (
         f"{', '.join(said)}. {suite.calls} calls in {seconds:.1f} s. "
         f"The largest error of a right answer is {suite.largest:.2g} of its tolerance."
@@ -66,14 +73,14 @@ def as_json(
         "rows": [
             {
                 "identity": r.name,
-                "holds": None if r.verdict == "not judged" else r.verdict != "fails",
+                "holds": None if r.verdict is Verdict.NOT_JUDGED else r.verdict is not Verdict.FAILS,
                 "verdict": r.verdict,
                 "line": r.line,
                 "tried": r.tried,
                 "worst": plain(r.ratio),
                 "tolerance": _tolerance(r),
-                "case": r.line.partition(CALL)[2] or None,
-                "snippet": list(snippet(r)) if r.verdict == "fails" else [],
+                "case": r.case or None,
+                "snippet": list(snippet(r)) if r.verdict is Verdict.FAILS else [],
             }
             | ({} if r.rule is None else {"flash_attention_rule": plain(r.rule)})
             for r in rows
@@ -98,13 +105,13 @@ def _tolerance(row: Row) -> float | None:
 
 def as_junit(rows: Sequence[Row], target: str, kind: str) -> str:
     """The rows as JUnit's XML, which most continuous integrations read."""
-    fails = sum(row.verdict == "fails" for row in rows)
+    fails = sum(row.verdict is Verdict.FAILS for row in rows)
     suite = xml.Element("testsuite", name=f"{target} as {kind}", tests=str(len(rows)), failures=str(fails))
     for row in rows:
         test = xml.SubElement(suite, "testcase", classname=f"conform.{kind}", name=row.name)
-        if row.verdict == "fails":
+        if row.verdict is Verdict.FAILS:
             xml.SubElement(test, "failure", message=row.line)
-        elif row.verdict == "not judged":
+        elif row.verdict is Verdict.NOT_JUDGED:
             xml.SubElement(test, "skipped", message=row.line)
         else:
             xml.SubElement(test, "system-out").text = row.line

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform import replays
-from attnlab_theory.conform.costly import NOT_CALLED
-from attnlab_theory.conform.harness import SLOW
+from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.kinds import KINDS, Kind
 from attnlab_theory.conform.recording import Log, Recording, Shown, holds_again
 from attnlab_theory.conform.templates import aimed
@@ -22,12 +21,8 @@ if TYPE_CHECKING:
 HUNG = 3
 """After so many calls that take too long an identity asks nothing more."""
 
-UNSURE = (NOT_CALLED, "another answer")
-"""Words of failures that a call which is not made may cause."""
-
 MOST_REPLAYS = 6
 """So often calls are made again at most, to see whether a snippet shows a failure."""
-
 
 CALL = "the call: "
 """What stands before a call in words, at the end of a line."""
@@ -38,8 +33,7 @@ class Row:
     """What became of one identity."""
 
     name: str
-    verdict: str
-    """holds, fails, convention, or not judged."""
+    verdict: Verdict
     line: str
     tried: int
     """How many cases or calls."""
@@ -49,25 +43,63 @@ class Row:
     """Whatever the suite needs to print it."""
     rule: float | None = None
     """The largest error over what flash-attention's rule allows: twice that of a plain half-precision path."""
+    trouble: Trouble | None = None
+    """What was wrong, where that is more than a number."""
+    case: str = ""
+    """The call that shows it, in words."""
 
 
 class Said(NamedTuple):
     """What a law found."""
 
-    verdict: str
-    """holds, fails, convention, not judged, or none where there was nothing to try."""
+    verdict: Verdict
     line: str
     tried: int = 1
     counterexample: Any = None
     ratio: float = 0.0
+    trouble: Trouble | None = None
+    """What was wrong, where that is more than a number."""
+    case: str = ""
+    """The call that shows it, in words."""
+    failures: int = 0
+    """How many of the cases failed, where they are counted."""
 
 
-NOTHING = Said("none", "", 0)
+NOTHING = Said(Verdict.NOT_TRIED, "", 0)
 
 
-def refuses(line: str) -> bool:
-    """Whether a line tells of an exception, which is a refusal, rather than of a wrong answer or of none."""
-    return line[:1].isupper()
+class Wrong(NamedTuple):
+    """What is wrong with an answer: a sentence, and its facts."""
+
+    line: str
+    trouble: Trouble | None = None
+    case: str = ""
+
+    def __str__(self) -> str:
+        return self.line
+
+
+def failed(wrong: Trouble | Wrong | str, where: str = "", tried: int = 1, **more: Any) -> Said:
+    """A failure: trouble, or what is wrong.
+
+    Args:
+        wrong: either of them, or a sentence that has no more facts.
+        where: words that stand before it.
+        tried: how many cases or calls.
+        more: further fields of `Said`.
+    """
+    facts = wrong if isinstance(wrong, Wrong) else Wrong("", wrong if isinstance(wrong, Trouble) else None)
+    return Said(Verdict.FAILS, f"{where}{wrong}", tried, trouble=facts.trouble, case=facts.case, **more)
+
+
+def refused(wrong: Trouble | Wrong, where: str = "refused: ", tried: int = 1) -> Said:
+    """A refusal, which is a convention."""
+    return failed(wrong, where, tried)._replace(verdict=Verdict.CONVENTION)
+
+
+def refuses(trouble: Trouble | None) -> bool:
+    """Whether there is an exception, which is a refusal, rather than a wrong answer or none."""
+    return trouble is not None and trouble.refuses
 
 
 class Suite(abc.ABC):
@@ -142,17 +174,18 @@ class Suite(abc.ABC):
                 row = self.row(name)
             if row is not None:
                 row = self._as_far_as_called(row, self.log.left_out - before)
-                if row.verdict == "fails" and (shown := self.log.shown(row.line)) is not None:
+                if row.verdict is Verdict.FAILS and (shown := self.log.shown(name, row.trouble)) is not None:
                     self._shown[name] = shown
                 yield row
 
     def _as_far_as_called(self, row: Row, left_out: int) -> Row:
         """A row, which is not judged if what it says may come from calls that were not made."""
-        if not left_out or (row.verdict == "fails" and not any(each in row.line for each in UNSURE)):
+        is_sure = row.trouble is None or not row.trouble.is_unsure
+        if not left_out or (row.verdict is Verdict.FAILS and is_sure):
             return row
         said = "one call of it was" if left_out == 1 else f"{left_out} calls of it were"
         line = f"{said} not made, for such calls had hung or ended the process"
-        return dataclasses.replace(row, verdict="not judged", line=line, counterexample=None)
+        return dataclasses.replace(row, verdict=Verdict.NOT_JUDGED, line=line, case="", counterexample=None)
 
     def replay(self, places: "Sequence[Place]", rows: Sequence[Row]) -> list[str]:
         """At most 15 lines of Python that make again the calls of some row that fails: of the fewest calls.
@@ -192,9 +225,9 @@ class Suite(abc.ABC):
         del place, rows
         return []
 
-    def note(self, line: str) -> None:
-        """Count calls that hung, by the line that tells of them."""
-        self._hung += SLOW in line or NOT_CALLED in line
+    def note(self, trouble: Trouble | None) -> None:
+        """Count calls that hung, by what is said of them."""
+        self._hung += trouble is not None and trouble.costs
 
 
 class LawSuite(Suite):
@@ -205,13 +238,13 @@ class LawSuite(Suite):
     def row(self, name: str) -> Row | None:
         """Try one identity."""
         said = self.LAWS[name](self)
-        self.note(said.line)
+        self.note(said.trouble)
         return row_of(name, said)
 
 
 def row_of(name: str, said: Said) -> Row | None:
     """What a law found, as a row; None if there was nothing to try."""
-    if said.verdict == "none":
+    if said.verdict is Verdict.NOT_TRIED:
         return None
     return Row(
         name=name,
@@ -220,6 +253,8 @@ def row_of(name: str, said: Said) -> Row | None:
         tried=said.tried,
         ratio=said.ratio,
         counterexample=said.counterexample,
+        trouble=said.trouble,
+        case=said.case,
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Fenced, place_of
 from attnlab_theory.conform.costly import MOST, MOST_KNOWN, MOST_UNKNOWN, Costly
+from attnlab_theory.conform.finding import Fault, Trouble
 
 TARGETS = """
 import os, time
@@ -101,7 +102,7 @@ def test_calls_are_left_out_that_share_what_no_good_call_had():
     for call in calls(2, 3, 130):
         costly.answered(*call)
     for call in calls(*[65] * MOST_KNOWN):
-        assert costly.refusal(*call) == ""
+        assert costly.refusal(*call) is None
         costly.cost(*call)
     assert [bool(costly.refusal(*call)) for call in calls(3, 64, 65, 130)] == [False, False, True, False]
 
@@ -121,4 +122,4 @@ def test_in_the_end_nothing_is_called(lengths, most):
         costly.answered(*call)
     for call in calls(*lengths)[:most]:
         costly.cost(*call)
-    assert costly.refusal(*calls(2)[0]).startswith("not called:")
+    assert costly.refusal(*calls(2)[0]) == Trouble(fault=Fault.NOT_CALLED, count=most)

@@ -13,8 +13,9 @@ from attnlab_theory.conform.attention.laws import blind_rows, empty, hidden_nan
 from attnlab_theory.conform.attention.paths import difference
 from attnlab_theory.conform.attention.profiles import Profile
 from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.kinds import Kind
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import CALL, NOTHING, Said, Wrong, failed
 
 TYPES = ("float64", "float16", "bfloat16")
 
@@ -41,8 +42,8 @@ class Rival:
     def compare(self) -> Said:
         """Every call that both can be asked: their answers are as near as both may err."""
         if self.profile_of_other.failures:
-            identity, line = self.profile_of_other.failures[0]
-            return Said("fails", f"there: {identity}: {line}")
+            identity, wrong = self.profile_of_other.failures[0]
+            return failed(wrong, f"there: {identity}: ")
         worst, tried, others = 0.0, 0, 0
         for name, case in self._cases():
             if not self._same_question(case):
@@ -52,10 +53,11 @@ class Rival:
             here, there = self.judge.ask(case), self.other.ask(case)
             if here.trouble or there.trouble:
                 if bool(here.trouble) != bool(there.trouble):
-                    where, said = ("here", here.trouble) if here.trouble else ("there", there.trouble)
+                    where, trouble = ("here", here.trouble) if here.trouble else ("there", there.trouble)
                     if name not in TYPES:
                         call = call_of(self.judge.way, case)
-                        return Said("fails", f"only {where}: {said}; the call: {call}", tried, ratio=np.inf)
+                        wrong = Wrong(f"only {where}: {trouble}; {CALL}{call}", trouble, call)
+                        return failed(wrong, tried=tried, ratio=np.inf)
                     self._refused[name] = f"refused {where}"
                 continue
             kind = "float32" if case.kind == "float64" else None
@@ -67,9 +69,9 @@ class Rival:
             if found.ratio > 1:
                 return self._apart(case, here, there, found.ratio, found.place, tried)
         if not tried:
-            return Said("not judged", f"none of {others} calls means the same to both", others)
+            return Said(Verdict.NOT_JUDGED, f"none of {others} calls means the same to both", others)
         more = f"; {others} calls mean another thing there" if others else ""
-        return Said("holds", f"at most {worst:.2g} of both tolerances apart{more}", tried, ratio=worst)
+        return Said(Verdict.HOLDS, f"at most {worst:.2g} of both tolerances apart{more}", tried, ratio=worst)
 
     def differences(self) -> Said:
         """The conventions that differ."""
@@ -85,10 +87,10 @@ class Rival:
                 told.append(f"{name}: {ours} here, {theirs} there")
         for name, law in CHOICES.items():
             ours, theirs = law(self.judge, self.kind), law(self.other, self.kind)
-            if ours.line != theirs.line and "none" not in (ours.verdict, theirs.verdict):
+            if ours.line != theirs.line and Verdict.NOT_TRIED not in (ours.verdict, theirs.verdict):
                 told.append(f"{name}: {ours.line} here, {theirs.line} there")
         told += [f"{name}: {line}" for name, line in self._refused.items()]
-        return Said("convention", "; ".join(told), len(CHOICES)) if told else NOTHING
+        return Said(Verdict.CONVENTION, "; ".join(told), len(CHOICES)) if told else NOTHING
 
     def _cases(self) -> Iterator[tuple[str, Case]]:
         asked = set()
@@ -119,5 +121,6 @@ class Rival:
         right = attend(self.judge.way.problem(arrays(case), case)).output[place]
         many = "" if np.isinf(ratio) else f", {ratio:,.3g} times both tolerances apart"
         said = f"{here.output[place]:.7g} here, {there.output[place]:.7g} there, {right:.7g} is right{many}, at "
-        said += f"[b h t e] = {[*place]}; the call: {call_of(self.judge.way, case)}"
-        return Said("fails", said, tried, ratio=ratio)
+        call = call_of(self.judge.way, case)
+        said += f"[b h t e] = {[*place]}; {CALL}{call}"
+        return failed(Wrong(said, case=call), tried=tried, ratio=ratio)

@@ -9,13 +9,14 @@ from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.layouts import laid_out, taken_in, weights_layout
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Trouble, misshapen, trouble_of
 
 
 class Answer(NamedTuple):
     """What came back."""
 
-    trouble: str = ""
-    """What went wrong, in one line; then there is nothing else."""
+    trouble: Trouble | None = None
+    """What went wrong; then there is nothing else."""
     output: np.ndarray = np.zeros((0, 0, 0, 0))
     """[b h t e], in float64."""
     weights: np.ndarray | None = None
@@ -56,15 +57,15 @@ def ask(
     plan = {"framework": way.framework, "kind": case.kind, "strided": case.strided, "names": named, "plain": plain}
     plan |= {"gradients": False, **(more or {})}
     report, came = caller.call(plan, way.handed(given, case))
-    if report["trouble"]:
-        return Answer(trouble=report["trouble"])
+    if (trouble := trouble_of(report)) is not None:
+        return Answer(trouble=trouble)
     names = (*way.operands, *named)
     changed = tuple(names[i] for i in report["changed"])
     output, *others = came
     right = (case.batch, case.heads, case.queries, case.value_width)
     expected = laid_out(np.broadcast_to(0.0, right), way.layout).shape
     if output.shape != expected:
-        return Answer(trouble=f"gave {[*output.shape]} where {[*expected]} was expected", changed=changed)
+        return Answer(trouble=misshapen(output.shape, expected), changed=changed)
     rows = weights_layout(way.layout)
     grid = laid_out(np.broadcast_to(0.0, (*right[:3], case.keys)), rows).shape
     weights = taken_in(others[0], rows) if others and others[0].shape == grid else None

@@ -7,6 +7,7 @@ from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.layouts import laid_out, weights_layout
 from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.suite import NOTHING, Said
 
@@ -30,9 +31,10 @@ def second_output(judge: Judge, kind: Kind) -> Said:
             continue
         given = answer.beside.reshape(right.shape)
         if np.allclose(given, right, atol=NEAR):
-            return Said("holds", told)
+            return Said(Verdict.HOLDS, told)
         if np.allclose(given, right / np.log(2), atol=NEAR):
-            return Said("convention", f"{told}, in base 2")
+            return Said(Verdict.CONVENTION, f"{told}, in base 2")
     return Said(
-        "not judged", f"{[*answer.beside.shape]} is neither weights nor a logarithm of the sum of exponentials"
+        Verdict.NOT_JUDGED,
+        f"{[*answer.beside.shape]} is neither weights nor a logarithm of the sum of exponentials",
     )

@@ -14,14 +14,15 @@ from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import HALVES, Judge
 from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.finding import FUTURE, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, Wrong, failed
 
 NEAR: Mapping[str, float] = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
 """How far a number may be from an outcome that it is. Values are of the size of 1."""
 
-FUTURE = ("the mean of all values", "the softmax of everything")
+HIDDEN = ("the mean of all values", "the softmax of everything")
 """Outcomes that read what a kind hides by itself."""
 
 READS = "it reads what comes after it"
@@ -38,21 +39,21 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
     if not judge.way.mask:
         return NOTHING
     first = _in_type(judge, kind, "float32")
-    if first.verdict == "fails" or first.line.startswith("refused: "):
+    if first.verdict is Verdict.FAILS or first.trouble:
         return first
-    if (padded := _under_padding(judge, kind)).verdict == "fails":
+    if (padded := _under_padding(judge, kind)).verdict is Verdict.FAILS:
         return padded
     told = [first.line]
     for name in HALVES:
         if (name, judge.way.framework) == ("bfloat16", "numpy"):
             continue
         half = _in_type(judge, kind, name)
-        if half.line.startswith("refused: "):
+        if half.verdict is Verdict.CONVENTION and half.trouble:
             continue
-        if half.verdict == "fails" and (half.counterexample or half.line.endswith(READS)):
+        if half.verdict is Verdict.FAILS and (half.counterexample or half.trouble is FUTURE):
             return half._replace(line=f"in {name} {half.line}")
         if half.line != first.line:
-            told.append(f"in {name} {half.line if half.verdict == 'convention' else 'no outcome known'}")
+            told.append(f"in {name} {half.line if half.verdict is Verdict.CONVENTION else 'no outcome known'}")
     return first._replace(line="; ".join(told))
 
 
@@ -77,12 +78,13 @@ def _under_padding(judge: Judge, kind: Kind) -> Said:
         return NOTHING
     before, after = (each.output[:, :, blind] for each in answers)
     if np.allclose(before, after, atol=NEAR["float32"], equal_nan=True):
-        return Said("holds", "")
+        return Said(Verdict.HOLDS, "")
     saw(
         judge.caller, after, before, np.where(np.isclose(after, before, atol=NEAR["float32"]), 0, 1 + np.abs(after))
     )
     row = int(np.argmax(blind))
-    return Said("fails", f"row {row}, whose own keys are all padding, moves with the values of other keys: {READS}")
+    line = f"row {row}, whose own keys are all padding, moves with the values of other keys: {READS}"
+    return Said(Verdict.FAILS, line, trouble=FUTURE)
 
 
 def _in_type(judge: Judge, kind: Kind, name: str) -> Said:
@@ -94,9 +96,10 @@ def _in_type(judge: Judge, kind: Kind, name: str) -> Said:
         given = arrays(case)
         answer = judge.ask(case, given)
         if answer.trouble:
-            return Said("convention", f"refused: {answer.trouble}")
+            return Said(Verdict.CONVENTION, f"refused: {answer.trouble}", trouble=answer.trouble)
         if (others := judge.judge(case)).fails:
-            return Said("fails", f"beside a row that sees nothing: {others.why}", counterexample=case)
+            wrong = Wrong(others.why, others.answer.trouble)
+            return failed(wrong, "beside a row that sees nothing: ", counterexample=case)
         row, hidden = answer.output[0, :, 3], dataclasses.replace(case, mask="none")
         everything = attend(dataclasses.replace(way, causal="never").problem(given, hidden)).output[0, :, 3]
         allowed = attend(way.problem(given._replace(mask=None), hidden)).output[0, :, 3]
@@ -115,16 +118,18 @@ def _in_type(judge: Judge, kind: Kind, name: str) -> Said:
         fits = {each for each, right in outcomes.items() if np.allclose(row, right, atol=NEAR[name])}
         if not fits:
             return Said(
-                "fails", f"a row that sees nothing is {np.round(row[0], 4).tolist()}, which is no outcome known"
+                Verdict.FAILS,
+                f"a row that sees nothing is {np.round(row[0], 4).tolist()}, which is no outcome known",
             )
         # With equal scores a mean and a softmax are one; the other case parts them.
         names = fits if not names else names & fits
     if not names:
-        return Said("fails", "a row that sees nothing is another thing for other scores")
+        return Said(Verdict.FAILS, "a row that sees nothing is another thing for other scores")
     found = next(each for each in ("NaN", *outcomes) if each in names)
     hides = not way.visible(dataclasses.replace(case, mask="none"), None).all()
-    if hides and found in FUTURE:
-        return Said("fails", f"a row whose own keys are all masked is {found}: {READS}")
+    if hides and found in HIDDEN:
+        return Said(Verdict.FAILS, f"a row whose own keys are all masked is {found}: {READS}", trouble=FUTURE)
     return Said(
-        "convention", found.replace(" of what the mask alone hides", " of what is hidden") if not hides else found
+        Verdict.CONVENTION,
+        found.replace(" of what the mask alone hides", " of what is hidden") if not hides else found,
     )

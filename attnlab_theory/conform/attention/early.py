@@ -14,9 +14,10 @@ from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.finding import FUTURE, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import CALL, NOTHING, Said
+from attnlab_theory.conform.suite import CALL, NOTHING, Said, Wrong, failed, refused
 
 SIZES = ((5, 3), (19, 17))
 """Queries and keys. The first two queries see nothing."""
@@ -33,15 +34,15 @@ def early_queries(judge: Judge, kind: Kind) -> Said:
         blind = ~np.asarray(way.visible(case, None)[0, 0]).any(axis=1)
         outcome = judge.judge(case)
         if outcome.answer.trouble:
-            return Said("convention", f"{queries} queries, {keys} keys: refused: {outcome.answer.trouble}")
+            return refused(outcome.answer.trouble, f"{queries} queries, {keys} keys: refused: ")
         output, given = outcome.answer.output, arrays(case)
         # Queries may be counted from the first key on where there are more of them.
         start = attend(dataclasses.replace(way, alignment="start").problem(given, case)).output
         if np.allclose(output, start, atol=1e-3):
-            return Said("convention", "query 0 sees key 0: other than where there are more keys", len(SIZES))
-        said = f"{CALL}{call_of(way, case)}"
+            return Said(Verdict.CONVENTION, "query 0 sees key 0: other than where there are more keys", len(SIZES))
+        call = call_of(way, case)
         if outcome.fails:
-            return Said("fails", f"{outcome.why}; {said}", counterexample=case, ratio=outcome.ratio)
+            return failed(outcome.wrong(call), counterexample=case, ratio=outcome.ratio)
         if not blind.any():
             continue
         rows = output[:, :, blind]
@@ -51,17 +52,19 @@ def early_queries(judge: Judge, kind: Kind) -> Said:
             found = "zeros"
         else:
             saw(judge.caller, rows, np.zeros_like(rows), 1 + np.abs(rows))
+            trouble = None
             everything = attend(dataclasses.replace(way, causal="never", window="").problem(given, case)).output
             if np.allclose(rows, way.problem(given, case).v.mean(-2, keepdims=True), atol=1e-3):
-                why = f"is the mean of all values: {READS}"
+                why, trouble = f"is the mean of all values: {READS}", FUTURE
             elif np.allclose(rows, everything[:, :, blind], atol=1e-3):
                 why = "reads every key"
             else:
                 why = f"is {np.round(rows[0, 0, 0], 4).tolist()}, no outcome known"
-            return Said("fails", f"a query before the first key {why}; {said}", counterexample=case)
+            wrong = Wrong(f"a query before the first key {why}; {CALL}{call}", trouble, call)
+            return failed(wrong, counterexample=case)
         if told and told != found:
-            return Said("fails", f"a query before the first key is {told} in one call, {found} in another")
+            return Said(Verdict.FAILS, f"a query before the first key is {told} in one call, {found} in another")
         told = found
     if not told:
-        return Said("holds", "every query sees a key", len(SIZES))
-    return Said("convention", f"a query before the first key gives {told}", len(SIZES))
+        return Said(Verdict.HOLDS, "every query sees a key", len(SIZES))
+    return Said(Verdict.CONVENTION, f"a query before the first key gives {told}", len(SIZES))

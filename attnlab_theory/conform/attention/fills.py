@@ -14,6 +14,7 @@ from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.probe import probed
+from attnlab_theory.conform.finding import NOT_FINITE, Trouble, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
@@ -38,13 +39,17 @@ TAKEN = 0.9
 """The weight that shows a hidden key where scores may have overflowed: a mean over all keys has less."""
 
 
+WORST = (Verdict.FAILS, Verdict.CONVENTION, Verdict.HOLDS)
+
+
 class Found(NamedTuple):
     """What the scores of one type show."""
 
-    verdict: str
+    verdict: Verdict
     line: str
     calls: int
     case: Case | None = None
+    trouble: Trouble | None = None
 
 
 def finite_fill(judge: Judge, kind: Kind) -> Said:
@@ -56,10 +61,10 @@ def finite_fill(judge: Judge, kind: Kind) -> Said:
     for name in ("float32", "float16", "bfloat16"):
         if (name, way.framework) != ("bfloat16", "numpy"):
             found[name] = _in_type(judge, kind, name)
-    worst = min(found.values(), key=lambda each: ("fails", "convention", "holds").index(each.verdict))
+    worst = min(found.values(), key=lambda each: WORST.index(each.verdict))
     tried = sum(each.calls for each in found.values())
-    if worst.verdict == "fails":
-        return Said("fails", worst.line, tried, worst.case)
+    if worst.verdict is Verdict.FAILS:
+        return Said(Verdict.FAILS, worst.line, tried, worst.case, trouble=worst.trouble)
     return Said(worst.verdict, "; ".join(f"{name}: {each.line}" for name, each in found.items()), tried)
 
 
@@ -71,15 +76,17 @@ def _in_type(judge: Judge, kind: Kind, name: str) -> Found:
         seen = probed(judge.caller, judge.way, case, mask, scores)
         judge.calls, calls = judge.calls + 1, calls + 1
         if seen.trouble and name != "float32" and not down:
-            return Found("holds", f"refused: {seen.trouble}", calls)
+            return Found(Verdict.HOLDS, f"refused: {seen.trouble}", calls, trouble=seen.trouble)
         finite = not seen.trouble and bool(np.isfinite(seen.weights).all())
         if beyond and not finite:
             break
         if seen.trouble:
-            return Found("fails", f"scores of {fill:g}{inside}: {seen.trouble}", calls, case)
+            return Found(
+                Verdict.FAILS, f"scores of {fill:g}{inside}: {seen.trouble}", calls, case, trouble=seen.trouble
+            )
         if not finite:
             line = f"with scores of {fill:g}{inside} and a hidden key the output is no number"
-            return Found("fails", line, calls, case)
+            return Found(Verdict.FAILS, line, calls, case, NOT_FINITE)
         first = seen.weights[0, 0]  # whose values no offset moves
         hidden = np.where(visible, 0.0, np.abs(seen.weights))
         if name != "float32" or fill > FILLS[name][0]:
@@ -91,11 +98,13 @@ def _in_type(judge: Judge, kind: Kind, name: str) -> Found:
             saw(judge.caller, first, np.zeros_like(first), ~visible * np.abs(first) / 0.01)
             if fill == FILLS[name][0] and not beyond:
                 line = f"with scores of {fill:g}{inside} a hidden key gets the weight {leaked:.2g}"
-                return Found("fails", line, calls, case)
-            return Found("convention", f"finite: a score of {fill:g} shows a hidden key, {down:g} does not", calls)
+                return Found(Verdict.FAILS, line, calls, case)
+            return Found(
+                Verdict.CONVENTION, f"finite: a score of {fill:g} shows a hidden key, {down:g} does not", calls
+            )
         down = fill if scores[0] == scores[1] else down  # the second of the two
     line = f"scores down to {-down:g} below a hidden one were tried" if down else "its scores are no numbers"
-    return Found("holds", line, calls)
+    return Found(Verdict.HOLDS, line, calls)
 
 
 def _scores(name: str) -> Iterator[tuple[float, np.ndarray]]:

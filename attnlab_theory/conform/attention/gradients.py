@@ -27,9 +27,10 @@ from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.layouts import laid_out, taken_in, weights_layout
 from attnlab_theory.conform.attention.reference import Attended, Problem, attend
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, TINY, tolerance
+from attnlab_theory.conform.finding import Trouble, Verdict, trouble_of
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import CALL, NOTHING, Said
 
 
 class Slopes(NamedTuple):
@@ -48,7 +49,7 @@ class Slopes(NamedTuple):
 class Pulled(NamedTuple):
     """What came back."""
 
-    trouble: str
+    trouble: Trouble | None
     gradients: Mapping[str, np.ndarray]
     """By name: q, k, v in [b h t d]; bias in [h t s], or [b h t s] where each batch element has its own."""
 
@@ -71,8 +72,8 @@ def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pu
     report, came = judge.caller.call(
         plan, [*handed, np.ascontiguousarray(laid_out(cotangent, way.layout)).astype(given.q.dtype)]
     )
-    if report["trouble"]:
-        return Pulled(report["trouble"], {})
+    if (trouble := trouble_of(report)) is not None:
+        return Pulled(trouble, {})
     found, flat = {}, came[0]
     more = ("mask", "bias", "padding", "lengths")
     roles = [*way.operands, *(x for x in more if getattr(given, x) is not None or way.adds(case, x))]
@@ -85,7 +86,7 @@ def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pu
                 found[role] = taken_in(part, weights_layout(way.layout))
             else:
                 found[role] = part.reshape(-1, *part.shape[-2:])
-    return Pulled("", found)
+    return Pulled(None, found)
 
 
 def slopes(given: Problem, exact: Attended, c: np.ndarray) -> Slopes:
@@ -219,21 +220,23 @@ def gradients(judge: Judge, kind: Kind) -> Said:
     wanted = cases(judge, kind)
     for case in wanted:
         found = judged(judge, case)
-        if found.verdict == "fails" and case.kind == "float64":
+        if found.verdict is Verdict.FAILS and case.kind == "float64":
             # That float64 is float32 inside is told once, by the identity of that name.
             found = judged(judge, case, "float32")
-        if found.verdict == "convention":
+        if found.verdict is Verdict.CONVENTION:
             if tried == 0:
                 return found
             if case.kind != "float32":
                 continue
-            return found._replace(verdict="fails", tried=tried + 1, line=f"{found.line}, and not in other calls")
+            return found._replace(
+                verdict=Verdict.FAILS, tried=tried + 1, line=f"{found.line}, and not in other calls"
+            )
         tried += 1
-        if found.verdict == "fails":
+        if found.verdict is Verdict.FAILS:
             return found._replace(tried=tried)
         worst = max(worst, found.ratio)
     line = f"largest error {worst:.2g} of its tolerance"
-    return Said("holds", line + _reach(judge, kind), tried, ratio=worst)
+    return Said(Verdict.HOLDS, line + _reach(judge, kind), tried, ratio=worst)
 
 
 def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
@@ -253,7 +256,7 @@ def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
     c = np.round(2 * c) / 2 * problem.visible.any(-1, keepdims=True)
     back = pulled(judge, case, given, c)
     if back.trouble:
-        return Said("convention", f"no gradients: {back.trouble}")
+        return Said(Verdict.CONVENTION, f"no gradients: {back.trouble}", trouble=back.trouble)
     right, off = slopes(problem, exact, c), room(problem, exact, c, kind or case.kind, judge.accumulate)
     worst = 0.0
     for name, got in back.gradients.items():
@@ -274,9 +277,10 @@ def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
             at = ("[h t s]" if got.ndim == 3 else "[b h t s]") if name == "bias" else "[b h t d]"
             many = "" if np.isinf(ratio[place]) else f", {ratio[place]:,.3g} tolerances off"
             said = f"the gradient of {name} is {got[place]:.7g} where {expected[place]:.7g} is right{many}, "
-            said += f"at {at} = {[int(i) for i in place]}; the call: {call_of(way, case)}"
-            return Said("fails", said, ratio=worst, counterexample=case)
-    return Said("holds", "", ratio=worst)
+            call = call_of(way, case)
+            said += f"at {at} = {[int(i) for i in place]}; {CALL}{call}"
+            return Said(Verdict.FAILS, said, ratio=worst, counterexample=case, case=call)
+    return Said(Verdict.HOLDS, "", ratio=worst)
 
 
 def _reach(judge: Judge, kind: Kind) -> str:

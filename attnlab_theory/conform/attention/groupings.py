@@ -7,8 +7,9 @@ from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.layouts import has_heads
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.kinds import Kind
-from attnlab_theory.conform.suite import CALL, NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed
 
 GROUPINGS = ((4, 2), (6, 2), (6, 3), (4, 1), (3, 3))
 """Heads of queries, and of keys. One head of keys is multi-query attention."""
@@ -31,12 +32,12 @@ def groupings(judge: Judge, kind: Kind) -> Said:
         if outcome.answer.trouble:
             refused.append(f"{words}: {outcome.answer.trouble}")
         elif outcome.fails:
-            line = f"{words}: {outcome.why}; {CALL}{call_of(judge.way, case)}"
-            return Said("fails", line, len(taken) + 1, case, outcome.ratio)
+            wrong = outcome.wrong(call_of(judge.way, case))
+            return failed(wrong, f"{words}: ", len(taken) + 1, counterexample=case, ratio=outcome.ratio)
         else:
             taken.append(words)
             worst = max(worst, outcome.ratio)
     if refused:
         line = f"taken: {', '.join(taken) or 'none'}; refused: {'; '.join(refused)}"
-        return Said("convention", line, len(taken) + len(refused))
-    return Said("holds", f"heads {', '.join(taken)}", len(taken), ratio=worst)
+        return Said(Verdict.CONVENTION, line, len(taken) + len(refused))
+    return Said(Verdict.HOLDS, f"heads {', '.join(taken)}", len(taken), ratio=worst)

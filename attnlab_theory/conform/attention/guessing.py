@@ -24,6 +24,7 @@ from attnlab_theory.conform.attention.resting import rested
 from attnlab_theory.conform.attention.widths import MULTIPLES, widened
 from attnlab_theory.conform.attention.windows import pairs, windowed
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Fault
 from attnlab_theory.conform.kinds import Kind
 
 OF_HEADS = ("bhtd", "bthd", "htd", "thd")
@@ -123,7 +124,7 @@ def _laid_out(
                     by_shape = by_shape or trial
                 else:
                     said.append(f"layout {layout}, q {_sizes(case, layout)}: {seen.trouble}")
-                    hung += "took longer than" in seen.trouble
+                    hung += seen.trouble.fault is Fault.HUNG
     if by_shape is not None:
         profile.failures.append(
             ("visibility", "with q = k = 0 a row is not the mean of the values of its own head, in any layout")
@@ -179,7 +180,7 @@ def _causal(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
     case = fitted(Case(queries=6, keys=6), kind, way)
     seen = probed(caller, way, case)
     if seen.trouble:
-        profile.failures.append(("visibility", f"6 queries and 6 keys: {seen.trouble}"))
+        profile.failures.append(("visibility", seen.trouble.of("6 queries and 6 keys")))
         return profile
     shown = np.abs(seen.weights) > 0.01
     future = bool(np.triu(shown, 1).any())

@@ -14,6 +14,7 @@ from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser, toler
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.precision import Precision
 from attnlab_theory.conform.recording import saw
+from attnlab_theory.conform.suite import CALL, Wrong
 
 HALVES = ("float16", "bfloat16")
 
@@ -35,10 +36,17 @@ class Outcome(NamedTuple):
     rule: float | None = None
     """The error over what flash-attention's rule allows, in half precision."""
 
+    of_weights: bool = False
+    """Whether the place is one of the weights beside the output."""
+
     @property
     def fails(self) -> bool:
         """Whether the answer is wrong."""
         return bool(self.why)
+
+    def wrong(self, call: str) -> Wrong:
+        """What is wrong with a call, at the end of which the call stands."""
+        return Wrong(f"{self.why}; {CALL}{call}", self.answer.trouble, call)
 
 
 class Judge:
@@ -82,7 +90,7 @@ class Judge:
         """Ask, and compare with what is right: by `Precision.judged`."""
         answer = self.ask(case)
         if answer.trouble:
-            return Outcome(np.inf, answer.trouble, True, answer)
+            return Outcome(np.inf, str(answer.trouble), True, answer)
         problem = self.way.problem(arrays(case), case)
         exact = attend(problem)
         return self.precision.judged(case.kind, lambda kind: self._outcome(case, answer, problem, exact, kind))
@@ -109,7 +117,8 @@ class Judge:
             of_weights, where = _largest(answer.weights, exact.weights, bound.weights, rows)
             if of_weights > 1:
                 said = _said(of_weights, answer.weights[where], exact.weights[where], where)
-                return Outcome(of_weights, f"weights: {said}", True, answer, where, float(exact.weights[where]))
+                right = float(exact.weights[where])
+                return Outcome(of_weights, f"weights: {said}", True, answer, where, right, of_weights=True)
         if judged:
             self.largest = max(self.largest, ratio)
         return Outcome(ratio, "", judged, answer, rule=rule)

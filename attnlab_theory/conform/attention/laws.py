@@ -15,6 +15,7 @@ from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads
 from attnlab_theory.conform.attention.probe import probed
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, WROTE, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
@@ -35,7 +36,7 @@ def visibility(judge: Judge, kind: Kind) -> Said:
         judge.calls += 1
         right = judge.way.visible(case, None)
         if seen.trouble:
-            return Said("fails", f"{n} tokens: {seen.trouble}", counterexample=case)
+            return Said(Verdict.FAILS, f"{n} tokens: {seen.trouble}", counterexample=case, trouble=seen.trouble)
         if not seen.equals(right):
             shares = np.broadcast_to(right / np.maximum(right.sum(-1, keepdims=True), 1), seen.weights.shape)
             wrong = np.abs(seen.weights - shares)
@@ -44,8 +45,8 @@ def visibility(judge: Judge, kind: Kind) -> Said:
             _, _, t, s = np.unravel_index(int(np.argmax(np.nan_to_num(wrong, nan=np.inf))), wrong.shape)
             got, share = seen.weights[:, :, t, s].max(), right[0, 0, t, s] / max(right[0, 0, t].sum(), 1)
             said = f"{n} tokens: query {t} gives key {s} the weight {got:.3g}, and its share is {share:.3g}"
-            return Said("fails", said, counterexample=case)
-    return Said("holds", f"lengths {', '.join(map(str, lengths))}", len(lengths))
+            return Said(Verdict.FAILS, said, counterexample=case)
+    return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, lengths))}", len(lengths))
 
 
 def hidden_nan(judge: Judge, kind: Kind) -> Said:
@@ -59,7 +60,7 @@ def hidden_nan(judge: Judge, kind: Kind) -> Said:
             answer = judge.ask(fitted(case, kind, judge.way))
             if answer.trouble or not np.isfinite(answer.output).all():
                 reach.append(f"{garbage} in a {'key' if within == 'k' else 'value'}")
-    return Said("convention", f"reaches the output: {', '.join(reach)}" if reach else "harmless", 4)
+    return Said(Verdict.CONVENTION, f"reaches the output: {', '.join(reach)}" if reach else "harmless", 4)
 
 
 def same_result(judge: Judge, kind: Kind) -> Said:
@@ -75,8 +76,9 @@ def same_result(judge: Judge, kind: Kind) -> Said:
         judge.ask(other)
         again = judge.ask(case)
         if first.trouble != again.trouble or not np.array_equal(first.output, again.output, equal_nan=True):
-            return Said("fails", "the same call gives another answer after other calls", counterexample=case)
-    return Said("holds", "also after another length and another type", len(between))
+            line = "the same call gives another answer after other calls"
+            return Said(Verdict.FAILS, line, counterexample=case, trouble=ANOTHER_ANSWER)
+    return Said(Verdict.HOLDS, "also after another length and another type", len(between))
 
 
 def apart(judge: Judge, kind: Kind) -> Said:
@@ -88,7 +90,7 @@ def apart(judge: Judge, kind: Kind) -> Said:
     given = arrays(case)
     first = judge.ask(case, given)
     if first.trouble:
-        return Said("fails", first.trouble, counterexample=case)
+        return Said(Verdict.FAILS, str(first.trouble), counterexample=case, trouble=first.trouble)
     tried = 0
     for axis, name in ((0, "batch element"), (1, "head")):
         if given.q.shape[axis] < 2 or given.k.shape[axis] < 2:
@@ -106,12 +108,14 @@ def apart(judge: Judge, kind: Kind) -> Said:
         kept = np.arange(case.batch - 1) if axis == 0 else np.flatnonzero(groups != case.groups - 1)
         kept = kept[kept != case.heads - 1] if axis else kept
         if answer.trouble:
-            return Said("fails", answer.trouble, counterexample=case)
+            return Said(Verdict.FAILS, str(answer.trouble), counterexample=case, trouble=answer.trouble)
         moved, stays = (np.take(each.output, kept, axis) for each in (answer, first))
         saw(judge.caller, moved, stays, np.abs(moved - stays) / (1e-6 + 1e-5 * np.abs(stays)))
         if not np.allclose(moved, stays, rtol=1e-5, atol=1e-6):
-            return Said("fails", f"another {name} moves when the last one is replaced by 1e3", counterexample=case)
-    return Said("holds", "batch elements and heads" if tried > 1 else "as far as there are several", tried)
+            return Said(
+                Verdict.FAILS, f"another {name} moves when the last one is replaced by 1e3", counterexample=case
+            )
+    return Said(Verdict.HOLDS, "batch elements and heads" if tried > 1 else "as far as there are several", tried)
 
 
 def empty(judge: Judge, kind: Kind) -> Said:
@@ -119,7 +123,11 @@ def empty(judge: Judge, kind: Kind) -> Said:
     if not has_batch(judge.way.layout):
         return NOTHING
     answer = judge.ask(fitted(Case(batch=0, queries=4, keys=4), kind, judge.way))
-    return Said("convention", f"refused: {answer.trouble}" if answer.trouble else "an empty batch is given back")
+    return Said(
+        Verdict.CONVENTION,
+        f"refused: {answer.trouble}" if answer.trouble else "an empty batch is given back",
+        trouble=answer.trouble,
+    )
 
 
 def inputs_unchanged(judge: Judge, kind: Kind) -> Said:
@@ -128,9 +136,9 @@ def inputs_unchanged(judge: Judge, kind: Kind) -> Said:
         for strided in (False, True):
             judge.ask(fitted(Case(mask=mask, strided=strided), kind, judge.way))
     if judge.changed is None:
-        return Said("holds", f"in {judge.calls} calls", judge.calls)
+        return Said(Verdict.HOLDS, f"in {judge.calls} calls", judge.calls)
     case, names = judge.changed
-    return Said("fails", f"the call writes into {', '.join(names)}", judge.calls, case)
+    return Said(Verdict.FAILS, f"the call writes into {', '.join(names)}", judge.calls, case, trouble=WROTE)
 
 
 Law = Callable[[Judge, Kind], Said]

@@ -16,6 +16,7 @@ from attnlab_theory.conform.attention.padding import follows
 from attnlab_theory.conform.attention.probe import probed
 from attnlab_theory.conform.attention.profiles import Profile, contradicts
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Trouble
 from attnlab_theory.conform.kinds import Kind
 
 
@@ -38,7 +39,7 @@ def masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pro
     keep = (np.arange(6) <= np.arange(6)[:, None]) & (np.arange(6) % 2 == np.arange(6)[:, None] % 2)
     meanings = [declared["mask"]] if declared.get("mask") else MEANINGS
     shapes = SHAPES if has_batch(way.layout) else SHAPES[:1]
-    said, unlike, taken = "", None, ""
+    trouble, unlike, taken = None, None, ""
     for shape, meaning in itertools.product(shapes, meanings):
         if taken not in ("", shape):
             # It takes a mask of another shape, and does something else with it.
@@ -48,24 +49,23 @@ def masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pro
         if seen.equals(way.visible(case, keep)):
             way = trial
             break
-        said = said or seen.trouble
+        trouble = trouble or seen.trouble
         if not seen.trouble:
             unlike, taken = unlike or seen, shape
     name = way.names["mask"]
-    if not way.mask and said and way.is_causal(case) and way.causal == "asked":
+    if not way.mask and trouble and way.is_causal(case) and way.causal == "asked":
         beside = dataclasses.replace(case, causal=False)
         trials = [dataclasses.replace(way, mask=each) for each in MEANINGS]
         if not all(probed(caller, each, beside, keep).trouble for each in trials):
-            lines.append((f"{name} and {way.names['causal']}", f"refused together: {said}"))
+            lines.append((f"{name} and {way.names['causal']}", f"refused together: {trouble}"))
             return Profile(idle, lines, profile.failures)
     if not way.mask and unlike is None and (of_keys := _of_keys(caller, kind, way)) is not None:
         return Profile(of_keys, lines, profile.failures)
     if not way.mask:
-        why = said if unlike is None else f"weights do not follow it, whether it is read as {_READ}"
-        line = f"{name}: {why}"
         if unlike is None:
-            profile.failures.append(("masks", line))
+            profile.failures.append(("masks", trouble.of(name) if trouble else f"{name}: "))
         else:
+            line = f"{name}: weights do not follow it, whether it is read as {_READ}"
             contradicts(caller, profile, "masks", line, unlike, way.visible(case, keep)[0, 0])
         return Profile(idle, lines, profile.failures)
     mark = " (declared)" if declared.get("mask") else " (guessed)"
@@ -90,6 +90,6 @@ def _of_keys(caller: Caller, kind: Kind, way: Conventions) -> Conventions | None
     names = {("padding" if role == "mask" else role): x for role, x in way.names.items()}
     for meaning in KEYS_MEAN:
         trial = dataclasses.replace(way, names=names, padding=meaning)
-        if not follows(caller, kind, trial, {"padding": True}, "padding").startswith("refused"):
+        if not isinstance(follows(caller, kind, trial, {"padding": True}), Trouble):
             return trial
     return None

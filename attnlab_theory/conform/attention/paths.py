@@ -11,6 +11,7 @@ from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.tolerances import tolerance
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said
@@ -84,16 +85,17 @@ def gradient_mode(judge: Judge, kind: Kind) -> Said:
         )
         tried += 1
         if without.trouble != within.trouble:
-            return Said("convention", f"refused with gradients: {within.trouble or without.trouble}", tried)
+            trouble = within.trouble or without.trouble
+            return Said(Verdict.CONVENTION, f"refused with gradients: {trouble}", tried, trouble=trouble)
         if without.trouble:
             continue
         found = difference(judge, case, without, within, given)
         worst = max(worst, found.ratio)
         if found.ratio > 1:
             said = f"under no_grad another answer than with gradients, {found.ratio:.3g} tolerances apart"
-            return Said("fails", said, tried, ratio=found.ratio)
+            return Said(Verdict.FAILS, said, tried, ratio=found.ratio, trouble=ANOTHER_ANSWER)
         if found.blind:
             said = f"a row that sees nothing is {found.blind[0]} under no_grad, and {found.blind[1]} with gradients"
             said += "; q, k and v are one tensor" * shared
-            return Said("fails", said, tried)
-    return Said("holds", f"the same under no_grad, {worst:.2g} of both tolerances apart", tried, ratio=worst)
+            return Said(Verdict.FAILS, said, tried)
+    return Said(Verdict.HOLDS, f"the same under no_grad, {worst:.2g} of both tolerances apart", tried, ratio=worst)

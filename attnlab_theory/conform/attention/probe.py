@@ -9,6 +9,7 @@ from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Arrays, Case
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Trouble
 
 NEAR = 0.1
 """How far a row of weights may be from a sum of one and still be one: what is wrong with it is judged elsewhere."""
@@ -17,7 +18,7 @@ NEAR = 0.1
 class Seen(NamedTuple):
     """What a probe shows."""
 
-    trouble: str
+    trouble: Trouble | None
     weights: np.ndarray
     """[b h t s]; empty if there was trouble."""
     owners: np.ndarray
@@ -76,7 +77,7 @@ def probed(
     owner = np.round(np.nan_to_num(raw, nan=-1.0, posinf=-1.0, neginf=-1.0))
     alike = (np.abs(raw - owner) < NEAR).all(-1) & (owner == owner[..., :1]).all(-1)
     owners = np.where(alike & np.isfinite(raw).all(-1), owner[..., 0] if t else 0, -1).astype(int)
-    return Seen("", answer.output[..., :s] - np.maximum(owners, 0)[..., None, None], owners)
+    return Seen(None, answer.output[..., :s] - np.maximum(owners, 0)[..., None, None], owners)
 
 
 def _replaced(case: Case, masked: bool, value_width: int) -> Case:

@@ -7,6 +7,7 @@ import numpy as np
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.probe import Seen
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Trouble
 from attnlab_theory.conform.recording import contradicted
 
 
@@ -16,7 +17,7 @@ class Profile(NamedTuple):
     way: Conventions
     lines: list[tuple[str, str]]
     """Conventions in words: a name, and what was found."""
-    failures: list[tuple[str, str]]
+    failures: list[tuple[str, Trouble | str]]
     """What contradicts the kind or itself, by the name of an identity."""
 
 
@@ -26,4 +27,4 @@ def contradicts(
     """Note that what is seen is none of what would be right, [t s] each."""
     profile.failures.append((identity, line))
     if not seen.trouble:
-        contradicted(caller, line, seen.weights[0, 0], *rights)
+        contradicted(caller, identity, seen.weights[0, 0], *rights)

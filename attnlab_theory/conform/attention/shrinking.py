@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.judging import Judge, Outcome
-from attnlab_theory.conform.costly import NOT_CALLED
+from attnlab_theory.conform.finding import Fault
 
 MOST = 60
 """Calls that one counterexample may cost."""
@@ -32,7 +32,9 @@ def smallest(judge: Judge, case: Case, outcome: Outcome) -> tuple[Case, Outcome]
         for simpler in _simpler(case, judge.way):
             left -= 1
             found = judge.judge(simpler)
-            if found.fails and bool(found.answer.trouble) == raises and NOT_CALLED not in found.why:
+            trouble = found.answer.trouble
+            is_made = trouble is None or trouble.fault is not Fault.NOT_CALLED
+            if found.fails and bool(trouble) == raises and is_made:
                 case, outcome, shrunk = simpler, found, True
                 break
             if left <= 0:

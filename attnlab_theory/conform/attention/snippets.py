@@ -70,7 +70,7 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         f"from {place.module} import {place.names.partition('.')[0]}",
     ]
     found += [*drawn, f"out = {call.format(place.names)}({inside})"]
-    if outcome.place and not outcome.why.startswith("weights"):
+    if outcome.place and not outcome.of_weights:
         axes = dict(zip("bhtd", outcome.place, strict=True))
         index = ", ".join(str(axes[axis]) for axis in way.layout)
         first = "out[0]" if outcome.answer.several else "out"

@@ -10,9 +10,10 @@ from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.paths import outcome
 from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, Fault, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, Wrong, failed
 
 TIMES = 250
 """So often one call is made in a row, as flash-attention's tests do."""
@@ -27,15 +28,16 @@ def repetitions(judge: Judge, kind: Kind) -> Said:
         return NOTHING
     case = fitted(Case(queries=17, keys=17, seed=9), kind, judge.way)
     answer = judge.ask(case, more={"times": TIMES})
-    if "took longer than" in answer.trouble and not judge.ask(case).trouble:
+    hung = answer.trouble is not None and answer.trouble.fault is Fault.HUNG
+    if hung and not judge.ask(case).trouble:
         return Said(
-            "not judged", f"{TIMES} calls take more than the seconds of one call: see --call-seconds", TIMES
+            Verdict.NOT_JUDGED, f"{TIMES} calls take more than the seconds of one call: see --call-seconds", TIMES
         )
     if answer.trouble:
-        return Said("fails", answer.trouble, counterexample=case)
+        return Said(Verdict.FAILS, str(answer.trouble), counterexample=case, trouble=answer.trouble)
     if answer.differs:
-        return Said("fails", f"call {answer.differs} of {TIMES} gives other bits than the first", TIMES)
-    return Said("holds", "the same bits each time", TIMES)
+        return Said(Verdict.FAILS, f"call {answer.differs} of {TIMES} gives other bits than the first", TIMES)
+    return Said(Verdict.HOLDS, "the same bits each time", TIMES)
 
 
 def outputs_stay(judge: Judge, kind: Kind) -> Said:
@@ -45,10 +47,10 @@ def outputs_stay(judge: Judge, kind: Kind) -> Said:
     case = fitted(Case(seed=19), kind, judge.way)
     answer = judge.ask(case, more={"overwrites": True})
     if answer.trouble:
-        return Said("fails", answer.trouble, counterexample=case)
+        return Said(Verdict.FAILS, str(answer.trouble), counterexample=case, trouble=answer.trouble)
     if answer.overwritten:
-        return Said("fails", "the next call writes into the output of the one before", 2, case)
-    return Said("holds", "after another call", 2)
+        return Said(Verdict.FAILS, "the next call writes into the output of the one before", 2, case)
+    return Said(Verdict.HOLDS, "after another call", 2)
 
 
 def flag(judge: Judge, kind: Kind) -> Said:
@@ -64,18 +66,26 @@ def flag(judge: Judge, kind: Kind) -> Said:
             plain, _ = way.plan(case)
             answer = judge.ask(case, more={"plain": {**plain, way.names["causal"]: hides}})
             if answer.trouble:
-                return Said("convention", f"{way.names['causal']}={hides} is refused: {answer.trouble}")
+                return Said(
+                    Verdict.CONVENTION,
+                    f"{way.names['causal']}={hides} is refused: {answer.trouble}",
+                    trouble=answer.trouble,
+                )
             exact = attend(way.problem(arrays(case), case)).output
             gap = np.abs(answer.output - exact)
             right[hides].append(bool((gap < FAR).all()))
             saw(judge.caller, answer.output, exact, gap / FAR)
             if hides and not right[True][-1]:
                 why = f"{way.names['causal']}=True at {n} tokens"
-                return Said("fails", f"{why}, {'after it was False, ' * (n == 11)}gives another answer")
+                line = f"{why}, {'after it was False, ' * (n == 11)}gives another answer"
+                return Said(Verdict.FAILS, line, trouble=ANOTHER_ANSWER)
     if any(right[False]) and not all(right[False]):
-        return Said("fails", f"{way.names['causal']}=False after it was True gives another answer than before it")
+        line = f"{way.names['causal']}=False after it was True gives another answer than before it"
+        return Said(Verdict.FAILS, line, trouble=ANOTHER_ANSWER)
     told = "" if all(right[False]) else f"; {way.names['causal']}=False is not what it says in any order"
-    return Said("holds" if not told else "convention", f"True and False in both orders{told}", 2 * len(orders))
+    return Said(
+        Verdict.HOLDS if not told else Verdict.CONVENTION, f"True and False in both orders{told}", 2 * len(orders)
+    )
 
 
 def after_refusal(judge: Judge, kind: Kind) -> Said:
@@ -85,11 +95,13 @@ def after_refusal(judge: Judge, kind: Kind) -> Said:
     refused = judge.ask(longer, given._replace(k=np.concatenate([given.k, given.k], -1)))
     again = judge.ask(case)
     if not _alike(judge, first, again):
-        return Said("fails", "another answer after a call that was refused", counterexample=case)
+        line = "another answer after a call that was refused"
+        return Said(Verdict.FAILS, line, counterexample=case, trouble=ANOTHER_ANSWER)
     outcome = judge.judge(longer)
     if outcome.fails:
-        return Said("fails", f"after a call that was refused: {outcome.why}", counterexample=longer)
-    return Said("holds", "keys of another width are " + ("refused" if refused.trouble else "answered"), 2)
+        wrong = Wrong(outcome.why, outcome.answer.trouble)
+        return failed(wrong, "after a call that was refused: ", counterexample=longer)
+    return Said(Verdict.HOLDS, "keys of another width are " + ("refused" if refused.trouble else "answered"), 2)
 
 
 def two_objects(judge: Judge, kind: Kind) -> Said:
@@ -100,10 +112,12 @@ def two_objects(judge: Judge, kind: Kind) -> Said:
     first = judge.ask(case)
     judge.ask(fitted(Case(queries=9, keys=9, width=7, seed=18), kind, judge.way), more={"object": 1})
     if not _alike(judge, first, judge.ask(case)):
-        return Said("fails", "another answer after a call of a second object of the class", counterexample=case)
+        line = "another answer after a call of a second object of the class"
+        return Said(Verdict.FAILS, line, counterexample=case, trouble=ANOTHER_ANSWER)
     if not _alike(judge, first, judge.ask(case, more={"object": 1})):
-        return Said("fails", "a second object of the class gives another answer", counterexample=case)
-    return Said("holds", "two objects of the class", 2)
+        line = "a second object of the class gives another answer"
+        return Said(Verdict.FAILS, line, counterexample=case, trouble=ANOTHER_ANSWER)
+    return Said(Verdict.HOLDS, "two objects of the class", 2)
 
 
 def nothing_to_see(judge: Judge, kind: Kind) -> Said:
@@ -117,7 +131,7 @@ def nothing_to_see(judge: Judge, kind: Kind) -> Said:
             told.append(f"{name}: an empty output")
         else:
             told.append(f"{name}: {outcome(answer.output)}")
-    return Said("convention", "; ".join(told), 2)
+    return Said(Verdict.CONVENTION, "; ".join(told), 2)
 
 
 def _alike(judge: Judge, one: Answer, other: Answer) -> bool:

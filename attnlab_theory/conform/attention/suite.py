@@ -31,9 +31,8 @@ from attnlab_theory.conform.attention.states import (
     repetitions,
     two_objects,
 )
-from attnlab_theory.conform.costly import NOT_CALLED
-from attnlab_theory.conform.harness import SLOW
-from attnlab_theory.conform.suite import CALL, HUNG, Row, Suite, row_of
+from attnlab_theory.conform.finding import Fault, Verdict
+from attnlab_theory.conform.suite import HUNG, Row, Suite, failed, row_of
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place
@@ -104,16 +103,16 @@ class AttentionSuite(Suite):
         return found
 
     def _judged(self, name: str) -> Row | None:
-        contradiction = [line for identity, line in self.failures if identity == name]
+        contradiction = [wrong for identity, wrong in self.failures if identity == name]
         if contradiction:
-            return Row(name=name, verdict="fails", line=contradiction[0], tried=1)
+            return row_of(name, failed(contradiction[0]))
         if name in COMPARED:
             if self._rival is None:
                 return None
             return row_of(name, self._rival.compare() if name == "against" else self._rival.differences())
         if (law := LAWS.get(name)) is not None:
             said = law(self.judge, self.kind)
-            self.note(said.line)
+            self.note(said.trouble)
             return row_of(name, said)
         return self._attacked(name)
 
@@ -127,26 +126,27 @@ class AttentionSuite(Suite):
         worst, loose, rules = 0.0, 0, [0.0]
         for case in cases:
             outcome = self.judge.judge(case)
-            if outcome.answer.trouble.startswith(NOT_CALLED):
+            trouble = outcome.answer.trouble
+            if trouble is not None and trouble.fault is Fault.NOT_CALLED:
                 continue
             worst = max(worst, outcome.ratio)
             loose += not outcome.judged
             rules.append(outcome.rule or 0.0)
             if outcome.fails:
                 found.append((case, outcome))
-                self.note(outcome.why)
+                self.note(trouble)
                 if self._hung >= HUNG:
                     break
         rule = max(rules) if name in HALVES else None
         if not found:
             if name == "float64" and (line := self.judge.precision.line()):
-                return Row(name=name, verdict="convention", line=line, tried=len(cases))
+                return Row(name=name, verdict=Verdict.CONVENTION, line=line, tried=len(cases))
             if loose == len(cases):
                 line = "tolerances exceed the range of the values"
-                return Row(name=name, verdict="not judged", line=line, tried=len(cases))
+                return Row(name=name, verdict=Verdict.NOT_JUDGED, line=line, tried=len(cases))
             line = f"largest error {worst:.2g} of its tolerance" + (f"; {loose} not judged" if loose else "")
             line += "" if rule is None else f"; {rule:.2g} of what flash-attention's rule allows"
-            return Row(name=name, verdict="holds", line=line, tried=len(cases), ratio=worst, rule=rule)
+            return Row(name=name, verdict=Verdict.HOLDS, line=line, tried=len(cases), ratio=worst, rule=rule)
         row = self._convention(name, cases, found) or self._failed(name, len(cases), found)
         return dataclasses.replace(row, rule=rule)
 
@@ -157,7 +157,9 @@ class AttentionSuite(Suite):
             return None
         if len(found) == len(cases) and all(outcome.answer.trouble for _, outcome in found):
             self._refused.add(name)
-            return Row(name=name, verdict="convention", line=f"refused: {found[0][1].why}", tried=len(cases))
+            trouble = found[0][1].answer.trouble
+            line = f"refused: {trouble}"
+            return Row(name=name, verdict=Verdict.CONVENTION, line=line, tried=len(cases), trouble=trouble)
         return None
 
     def _failed(self, name: str, tried: int, found: list[tuple[Case, Outcome]]) -> Row:
@@ -167,13 +169,15 @@ class AttentionSuite(Suite):
             self._shrunk += 1
             case, outcome = smallest(self.judge, case, outcome)
         same = self._counterexamples.setdefault(dataclasses.replace(case, seed=0), name)
-        line = f"{len(found)} of {tried}: {outcome.why}; {CALL}{call_of(self.judge.way, case)}"
+        wrong = outcome.wrong(call_of(self.judge.way, case))
         if same != name:
-            line = f"{len(found)} of {tried} fail, at the smallest as '{same}' does"
+            wrong = wrong._replace(line=f" fail, at the smallest as '{same}' does", case="")
         worst = max(each.ratio for _, each in found)
-        return Row(
-            name=name, verdict="fails", line=line, tried=tried, ratio=worst, counterexample=Found(case, outcome)
-        )
+        where = f"{len(found)} of {tried}" + ": " * (same == name)
+        said = failed(wrong, where, tried, counterexample=Found(case, outcome), ratio=worst)
+        row = row_of(name, said)
+        assert row is not None
+        return row
 
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""
@@ -185,7 +189,7 @@ class AttentionSuite(Suite):
     def _ends_again(self, found: Found) -> bool:
         """Whether a call that hung or ended the process does so in a new one; true of any other counterexample."""
         trouble = found.outcome.answer.trouble
-        if SLOW not in trouble and "process" not in trouble:
+        if trouble is None or trouble.fault not in (Fault.HUNG, Fault.ENDED, Fault.NOT_CALLED):
             return True
         with contextlib.ExitStack() as block:
             return bool(ask(self.callers[0].again(block), self.judge.way, found.case).trouble)

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from attnlab_theory.conform.finding import NOT_FINITE, WROTE, Trouble, Verdict
 from attnlab_theory.conform.laws.attending import COUNTS, Approximation
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, Wrong, failed
 from attnlab_theory.stats import student
 
 DRAWS = 200
@@ -22,8 +23,8 @@ BOUND = student("a mean of quotients of sums over features")
 
 def _errors(
     target: Approximation, given: tuple[np.ndarray, ...], count: int | None, *, causal: bool = False
-) -> np.ndarray | str:
-    """Errors of draws, [draws b h t e]; what is wrong, in words, if there are none."""
+) -> np.ndarray | Trouble | Wrong:
+    """Errors of draws, [draws b h t e]; what is wrong, if there are none."""
     right, found = target.exact(given, causal=causal), []
     for seed in range(DRAWS):
         answer = target.ask(given, 5000 + seed, count=count, causal=causal)
@@ -31,7 +32,7 @@ def _errors(
             return answer.trouble
         found.append(answer.output - right)
     errors = np.stack(found)
-    return errors if np.isfinite(errors).all() else "the output is no number"
+    return errors if np.isfinite(errors).all() else Wrong("the output is no number", NOT_FINITE)
 
 
 def _growing(given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
@@ -60,8 +61,8 @@ def near(target: Approximation) -> Said:
     for tokens, causal in itertools.product(TOKENS, flags):
         given = _growing(target.drawn(tokens=tokens))
         errors = _errors(target, given, count, causal=causal)
-        if isinstance(errors, str):
-            return Said("fails", f"{tokens} tokens: {errors}")
+        if not isinstance(errors, np.ndarray):
+            return failed(errors, f"{tokens} tokens: ")
         call = f"{tokens} tokens{', causal' * causal}"
         noise, largest = errors.std(0), float(np.abs(given[2]).max())
         if tokens == TOKENS[0]:
@@ -69,7 +70,7 @@ def near(target: Approximation) -> Said:
         elif calm and noise.max() > largest:
             # More keys make the noise of a normaliser smaller, so that it comes no nearer to zero.
             said = f"outputs scatter by {noise.max():.2g}, where values are at most {largest:.2g} ({call})"
-            return Said("fails", f"{said}; with {TOKENS[0]} tokens they do not", DRAWS)
+            return Said(Verdict.FAILS, f"{said}; with {TOKENS[0]} tokens they do not", DRAWS)
         slack = 2 * noise * np.minimum(noise * target.noise(given, causal=causal), 0.5) + 1e-5
         way = target.exact(given, causal=causal) - target.means(given, causal=causal)
         alpha = ALPHA / 2 / len(TOKENS) / len(flags)
@@ -81,16 +82,18 @@ def near(target: Approximation) -> Said:
         if not agrees(interval, 0.0, room):
             said = f"the mean of {DRAWS} draws goes {1 + moved.mean():.0%} of the way from the mean of the values"
             said += f" to softmax attention ({call}; chance makes {chance:.0%}): "
-            return Said("fails", f"{said}the scale, the kernel, a sum or the law of the draws is wrong", DRAWS)
+            return Said(
+                Verdict.FAILS, f"{said}the scale, the kernel, a sum or the law of the draws is wrong", DRAWS
+            )
         one_by_one = _entries(errors, slack, alpha)
         if isinstance(one_by_one, str):
-            return Said("fails", f"{one_by_one} would be the bias of a quotient; {call}", DRAWS)
+            return Said(Verdict.FAILS, f"{one_by_one} would be the bias of a quotient; {call}", DRAWS)
         width = max(width, one_by_one)
     if unseen > 1:
         said = f"outputs scatter so much that a scale which is wrong by {unseen:.0%} could pass"
-        return Said("not judged", said, DRAWS * len(TOKENS))
+        return Said(Verdict.NOT_JUDGED, said, DRAWS * len(TOKENS))
     said = f"{width:.2g} would be seen; a scale that is wrong by less than {unseen:.0%} could pass"
-    return Said("holds", f"{said}; false alarms {ALPHA:g}", DRAWS * len(TOKENS))
+    return Said(Verdict.HOLDS, f"{said}; false alarms {ALPHA:g}", DRAWS * len(TOKENS))
 
 
 def _along(way: np.ndarray, errors: np.ndarray) -> np.ndarray:
@@ -122,18 +125,22 @@ def shrinks(target: Approximation) -> Said:
     squares, given = [], target.drawn()
     for count in COUNTS:
         errors = _errors(target, given, count)
-        if isinstance(errors, str):
-            return Said("fails", f"{count} features: {errors}")
+        if not isinstance(errors, np.ndarray):
+            return failed(errors, f"{count} features: ")
         squares.append((errors**2).mean((1, 2, 3, 4)))
     bound = student("means of squares over all entries")
     first, *_, last = (bound.interval(row, ALPHA / 2) for row in squares)
     said = ", ".join(f"{count}: {row.mean() ** 0.5:.2g}" for count, row in zip(COUNTS, squares, strict=True))
     # From 16 to 256 features it falls by 16, or to the rounding.
     if last.low > max(first.high / 4, 1e-9):
-        return Said("fails", f"errors by number of features are {said}: they do not fall", DRAWS * len(COUNTS))
+        return Said(
+            Verdict.FAILS, f"errors by number of features are {said}: they do not fall", DRAWS * len(COUNTS)
+        )
     if last.high > max(first.low, 1e-9):
-        return Said("not judged", f"errors by number of features are {said}: too few draws", DRAWS * len(COUNTS))
-    return Said("holds", f"{said}; false alarms {ALPHA:g}", DRAWS * len(COUNTS))
+        return Said(
+            Verdict.NOT_JUDGED, f"errors by number of features are {said}: too few draws", DRAWS * len(COUNTS)
+        )
+    return Said(Verdict.HOLDS, f"{said}; false alarms {ALPHA:g}", DRAWS * len(COUNTS))
 
 
 def seeds(target: Approximation) -> Said:
@@ -151,11 +158,11 @@ def constant(target: Approximation) -> Said:
     for seed in range(20):
         answer = target.ask((q, k, np.ones_like(v)), seed)
         if answer.trouble:
-            return Said("fails", answer.trouble)
+            return Said(Verdict.FAILS, str(answer.trouble), trouble=answer.trouble)
         worst = max(worst, float(np.nan_to_num(np.abs(answer.output - 1), nan=np.inf).max()))
     if worst > 0.01:
-        return Said("fails", f"values of one give an output that is {worst:.3g} off one", 20)
-    return Said("holds", f"to {worst:.1g}", 20)
+        return Said(Verdict.FAILS, f"values of one give an output that is {worst:.3g} off one", 20)
+    return Said(Verdict.HOLDS, f"to {worst:.1g}", 20)
 
 
 def future(target: Approximation) -> Said:
@@ -174,15 +181,17 @@ def future(target: Approximation) -> Said:
                 other = target.ask((q, k, v), 1, causal=True)
                 tried += 1
                 if trouble := first.trouble or other.trouble:
-                    return Said("fails", f"{n} tokens: {trouble}", tried)
+                    return Said(Verdict.FAILS, f"{n} tokens: {trouble}", tried, trouble=trouble)
                 apart = np.nan_to_num(np.abs(other.output - first.output)[:, :, :cut], nan=np.inf)
                 moved = apart.max()
                 saw(target.asker.caller, other.output[:, :, :cut], first.output[:, :, :cut], apart / 1e-3)
                 if moved > 1e-3:
                     return Said(
-                        "fails", f"{n} tokens: outputs move by {moved:.3g} when tokens from {cut} on do", tried
+                        Verdict.FAILS,
+                        f"{n} tokens: outputs move by {moved:.3g} when tokens from {cut} on do",
+                        tried,
                     )
-    return Said("holds", "5, 17 and 65 tokens", tried)
+    return Said(Verdict.HOLDS, "5, 17 and 65 tokens", tried)
 
 
 def apart(target: Approximation) -> Said:
@@ -198,20 +207,21 @@ def apart(target: Approximation) -> Said:
             x[(slice(None),) * axis + (-1,)] *= factor
         answer = target.ask(tuple(other), 1)
         if trouble := first.trouble or answer.trouble:
-            return Said("fails", trouble, tried)
+            return Said(Verdict.FAILS, str(trouble), tried, trouble=trouble)
         new, old = (np.delete(each.output, -1, axis) for each in (answer, first))
         moved = np.abs(new - old).max()
         saw(target.asker.caller, new, old, np.abs(new - old) / 1e-3)
         if not moved < 1e-3:
-            return Said("fails", f"another {name} moves by {moved:.3g} when one is replaced", tried)
-    return Said("holds", "batch elements and heads", tried) if tried else NOTHING
+            return Said(Verdict.FAILS, f"another {name} moves by {moved:.3g} when one is replaced", tried)
+    return Said(Verdict.HOLDS, "batch elements and heads", tried) if tried else NOTHING
 
 
 def unchanged(target: Approximation) -> Said:
     """No call has written into what it was given."""
     if target.asker.changed:
-        return Said("fails", f"a call writes into {target.asker.changed}", target.asker.calls)
-    return Said("holds", f"in {target.asker.calls} calls", target.asker.calls)
+        line = f"a call writes into {target.asker.changed}"
+        return Said(Verdict.FAILS, line, target.asker.calls, trouble=WROTE)
+    return Said(Verdict.HOLDS, f"in {target.asker.calls} calls", target.asker.calls)
 
 
 LAWS: Mapping[str, Callable[[Approximation], Said]] = {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory.conform.asking import SEEDS, Answer
+from attnlab_theory.conform.finding import Fault, Trouble, Verdict
 from attnlab_theory.conform.suite import Said
 from attnlab_theory.stats import Interval
 
@@ -67,7 +68,7 @@ def dice_of(names: Sequence[str], framework: str, tried: Callable[[Dice], Answer
     """
     name = next((name for name in names if name.lower() in SEEDS), "")
     found = Dice(name, "int")
-    answer = Answer("it was not called")
+    answer = Answer(Trouble(fault=Fault.NOT_CALLED))
     # A Generator has methods that a whole number has not; a target that wants a number cannot use one.
     for style in STYLES[framework] if name else ("int",):
         found = Dice(name, style)
@@ -97,11 +98,11 @@ def seeded(dice: Dice, first: Answer, again: Answer, other: Answer) -> Said:
         other: to another seed.
     """
     if trouble := first.trouble or again.trouble or other.trouble:
-        return Said("fails", trouble)
+        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
     if same_bits(first, other):
-        return Said("fails", "another seed gives the same numbers", 3)
+        return Said(Verdict.FAILS, "another seed gives the same numbers", 3)
     if not same_bits(first, again):
         if not dice.name:
-            return Said("convention", "its random numbers follow no seed that can be set from outside", 3)
-        return Said("fails", f"the same {dice.name} gives other numbers", 3)
-    return Said("holds", "the same seed the same bits, another seed others", 3)
+            return Said(Verdict.CONVENTION, "its random numbers follow no seed that can be set from outside", 3)
+        return Said(Verdict.FAILS, f"the same {dice.name} gives other numbers", 3)
+    return Said(Verdict.HOLDS, "the same seed the same bits, another seed others", 3)

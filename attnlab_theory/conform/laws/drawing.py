@@ -22,6 +22,7 @@ from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.reference import Attended, Problem, attend
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Trouble
 from attnlab_theory.conform.laws.dice import Dice, dice_of
 
 ROLES: Mapping[str, tuple[str, ...]] = {
@@ -42,7 +43,7 @@ OF_ANY = ("bhtd", "bthd", "btd", "td")
 class Drops(NamedTuple):
     """What one call drops, seen with equal scores and v = [I I]."""
 
-    trouble: str
+    trouble: Trouble | None
     weights: np.ndarray
     """[b h t s], by the first half of the channels."""
     alike: bool
@@ -97,7 +98,7 @@ class Drawing:
         if answer.trouble:
             return Drops(answer.trouble, np.zeros((0, 0, 0, 0)), alike=False)
         first, second = answer.output[..., :n], answer.output[..., n:]
-        return Drops("", first, alike=bool(np.allclose(first, second, rtol=1e-4, atol=1e-7, equal_nan=True)))
+        return Drops(None, first, alike=bool(np.allclose(first, second, rtol=1e-4, atol=1e-7, equal_nan=True)))
 
 
 def drawing_of(caller: Caller, declared: Mapping[str, Any]) -> Drawing:

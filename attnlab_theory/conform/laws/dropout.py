@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attnlab_theory.conform import scales
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.laws import snippets
 from attnlab_theory.conform.laws.drawing import drawing_of
 from attnlab_theory.conform.laws.drops import LAWS, Dropping
@@ -38,13 +39,13 @@ class DropoutSuite(Suite):
         if name == "mean" and not self.dropping.where:
             LAWS["factor"](self.dropping)
         said = LAWS[name](self.dropping)
-        self.note(said.line)
+        self.note(said.trouble)
         self.calls, self.largest = self.dropping.drawing.asker.calls, self.dropping.largest
         return row_of(name, said)
 
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
         """A snippet that shows what is dropped."""
-        if not any(row.verdict == "fails" and row.name in snippets.OF_DROPOUT for row in rows):
+        if not any(row.verdict is Verdict.FAILS and row.name in snippets.OF_DROPOUT for row in rows):
             return []
         return snippets.of_dropout(place, self.dropping.drawing)
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
 from attnlab_theory.conform.attention.tolerances import tolerance
+from attnlab_theory.conform.finding import NOT_FINITE, WROTE, Trouble, Verdict
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
 from attnlab_theory.conform.laws.drawing import Drawing, Drops
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed
 from attnlab_theory.stats import bounded, proportion
 
 RATES = (0.1, 0.3, 0.5, 0.9)
@@ -34,8 +35,8 @@ class Dropping:
     """after: weights are dropped and the others raised; before: those that are left sum to one."""
     largest: float = 0.0
 
-    def kept(self, rate: float, seed: int, n: int = 32) -> np.ndarray | str:
-        """Which weights one call keeps, [b h t s]; what is wrong, in words, if there is no telling."""
+    def kept(self, rate: float, seed: int, n: int = 32) -> np.ndarray | Trouble:
+        """Which weights one call keeps, [b h t s]; the trouble, if there is no telling."""
         seen = self.drawing.drops(rate, seed, n)
         return seen.trouble or seen.weights > 0.25 / n
 
@@ -54,16 +55,16 @@ def _plain(dropping: Dropping, rate: float, *, training: bool) -> Said:
             tried += 1
             answer = dropping.drawing.ask(given, rate, seed, training=training)
             if answer.trouble:
-                return Said("fails", f"{n} tokens: {answer.trouble}", tried)
+                return Said(Verdict.FAILS, f"{n} tokens: {answer.trouble}", tried, trouble=answer.trouble)
             ratio = np.nan_to_num(np.abs(answer.output - exact.output), nan=np.inf) / bound.output
             worst = max(worst, float(np.where(bound.loose, 0.0, ratio).max()))
             if worst > 1:
                 place = np.unravel_index(int(np.where(bound.loose, 0.0, ratio).argmax()), ratio.shape)
                 saw(dropping.drawing.asker.caller, answer.output[place], exact.output[place], worst)
                 said = f"{answer.output[place]:.7g} where softmax attention gives {exact.output[place]:.7g}"
-                return Said("fails", f"{n} tokens: {said}, {worst:,.3g} tolerances off", tried, ratio=worst)
+                return Said(Verdict.FAILS, f"{n} tokens: {said}, {worst:,.3g} tolerances off", tried, ratio=worst)
     dropping.largest = max(dropping.largest, worst)
-    return Said("holds", f"softmax attention; largest error {worst:.2g} of its tolerance", tried, ratio=worst)
+    return Said(Verdict.HOLDS, f"softmax attention; largest error {worst:.2g} of its tolerance", tried, ratio=worst)
 
 
 def no_rate(dropping: Dropping) -> Said:
@@ -84,18 +85,19 @@ def weights(dropping: Dropping) -> Said:
     for rate in RATES:
         seen = dropping.drawing.drops(rate, 3, n)
         if seen.trouble:
-            return Said("fails", f"rate {rate:g}: {seen.trouble}")
+            return Said(Verdict.FAILS, f"rate {rate:g}: {seen.trouble}", trouble=seen.trouble)
         if not np.isfinite(seen.weights).all():
-            return Said("fails", f"rate {rate:g}: the output is no number")
+            return Said(Verdict.FAILS, f"rate {rate:g}: the output is no number", trouble=NOT_FINITE)
         if not seen.alike:
             return Said(
-                "fails", f"rate {rate:g}: two equal channels of values give other outputs: no weight is dropped"
+                Verdict.FAILS,
+                f"rate {rate:g}: two equal channels of values give other outputs: no weight is dropped",
             )
         if wrong := _levels(seen, n):
-            return Said("fails", f"rate {rate:g}: {wrong}")
+            return Said(Verdict.FAILS, f"rate {rate:g}: {wrong}")
         if not (seen.weights < 0.25 / n).any():
-            return Said("fails", f"rate {rate:g}: nothing is dropped")
-    return Said("holds", "zeros, and the rest of each row alike", len(RATES))
+            return Said(Verdict.FAILS, f"rate {rate:g}: nothing is dropped")
+    return Said(Verdict.HOLDS, "zeros, and the rest of each row alike", len(RATES))
 
 
 def _levels(seen: Drops, n: int) -> str:
@@ -117,7 +119,7 @@ def factor(dropping: Dropping) -> Said:
     for rate in RATES:
         seen = dropping.drawing.drops(rate, 5, n)
         if seen.trouble:
-            return Said("fails", f"rate {rate:g}: {seen.trouble}")
+            return Said(Verdict.FAILS, f"rate {rate:g}: {seen.trouble}", trouble=seen.trouble)
         kept = seen.weights > 0.25 / n
         some = kept.any(-1)
         sums = seen.weights.sum(-1)[some]
@@ -130,16 +132,16 @@ def factor(dropping: Dropping) -> Said:
             if abs(times * (1 - rate) - 1) > 1e-4:
                 right = 1 / (1 - rate)
                 said = f"what is kept is multiplied by {times:.4g}, and 1 / (1 - rate) is {right:.4g}"
-                return Said("fails", f"rate {rate:g}: {said}", len(RATES))
+                return Said(Verdict.FAILS, f"rate {rate:g}: {said}", len(RATES))
             found.add("after")
     if len(found) > 1:
-        return Said("fails", "at some rates rows sum to one, at others they do not", len(RATES))
+        return Said(Verdict.FAILS, "at some rates rows sum to one, at others they do not", len(RATES))
     if found == {"before"}:
         dropping.where = "before"
         return Said(
-            "convention", "rows sum to one: dropped before the softmax, and the mean is another", len(RATES)
+            Verdict.CONVENTION, "rows sum to one: dropped before the softmax, and the mean is another", len(RATES)
         )
-    return Said("holds", "after the softmax: 1 / (1 - rate)", len(RATES))
+    return Said(Verdict.HOLDS, "after the softmax: 1 / (1 - rate)", len(RATES))
 
 
 def share(dropping: Dropping) -> Said:
@@ -151,8 +153,8 @@ def share(dropping: Dropping) -> Said:
         drawn = []
         for seed in range(DRAWS):
             kept = dropping.kept(rate, 100 + seed, n)
-            if isinstance(kept, str):
-                return Said("fails", f"rate {rate:g}: {kept}")
+            if isinstance(kept, Trouble):
+                return failed(kept, f"rate {rate:g}: ")
             # One mask for all heads is one draw.
             drawn.append(kept[:1, :1] if _shared(dropping) else kept)
         dropped = ~np.concatenate(drawn).reshape(-1, n)
@@ -161,14 +163,14 @@ def share(dropping: Dropping) -> Said:
         if not agrees(interval, rate):
             sure = f"[{interval.low:.4g}, {interval.high:.4g}]"
             said = f"the share dropped is {dropped.mean():.4g}, and {sure} with an error rate of {alpha:.1g}"
-            return Said("fails", f"rate {rate:g}: {said}", len(rates) * DRAWS)
+            return Said(Verdict.FAILS, f"rate {rate:g}: {said}", len(rates) * DRAWS)
         for key in range(n):
             interval = proportion().interval(dropped[:, key].astype(float), alpha)
             if not agrees(interval, rate):
                 said = f"key {key} of {n} is dropped with the share {dropped[:, key].mean():.3g}"
-                return Said("fails", f"rate {rate:g}: {said}", len(rates) * DRAWS)
+                return Said(Verdict.FAILS, f"rate {rate:g}: {said}", len(rates) * DRAWS)
     said = f"a rate off by {radius:.2g} would be seen; false alarms {ALPHA:g}"
-    return Said("holds", f"rates {', '.join(f'{rate:g}' for rate in rates)}; {said}", len(rates) * DRAWS)
+    return Said(Verdict.HOLDS, f"rates {', '.join(f'{rate:g}' for rate in rates)}; {said}", len(rates) * DRAWS)
 
 
 def _shared(dropping: Dropping) -> bool:
@@ -181,8 +183,8 @@ def independent(dropping: Dropping) -> Said:
     rate, n, drawn = 0.3, 32, []
     for seed in range(DRAWS):
         kept = dropping.kept(rate, 300 + seed, n)
-        if isinstance(kept, str):
-            return Said("fails", kept)
+        if isinstance(kept, Trouble):
+            return failed(kept)
         drawn.append(kept)
     masks = np.stack(drawn)
     pairs = {
@@ -208,13 +210,15 @@ def independent(dropping: Dropping) -> Said:
         width = max(width, interval.width)
         if not agrees(interval, right):
             said = f"{name} agree in {np.mean(one == other):.3f} of their weights, where chance gives {right:.3f}"
-            return Said("fails", f"rate {rate:g}: {said}", DRAWS)
+            return Said(Verdict.FAILS, f"rate {rate:g}: {said}", DRAWS)
     if told:
         return Said(
-            "convention", f"one mask for {' and '.join(told)}, as {dropping.drawing.names['shared']} says", DRAWS
+            Verdict.CONVENTION,
+            f"one mask for {' and '.join(told)}, as {dropping.drawing.names['shared']} says",
+            DRAWS,
         )
     said = f"batch elements, heads, queries, keys, seeds; {width:.2g} would be seen; false alarms {ALPHA:g}"
-    return Said("holds", said, DRAWS)
+    return Said(Verdict.HOLDS, said, DRAWS)
 
 
 def mean(dropping: Dropping) -> Said:
@@ -235,24 +239,26 @@ def mean(dropping: Dropping) -> Said:
     for seed in range(MEANS):
         answer = drawing.ask(copies, rate, 1000 + seed)
         if answer.trouble:
-            return Said("fails", answer.trouble, seed)
+            return Said(Verdict.FAILS, str(answer.trouble), seed, trouble=answer.trouble)
         drawn.append(answer.output[:1] if _shared(dropping) else answer.output)
     outputs, right, width = np.concatenate(drawn), exact.output[0], 0.0
     if not np.isfinite(outputs).all():
-        return Said("fails", "the output is no number", MEANS)
+        return Said(Verdict.FAILS, "the output is no number", MEANS, trouble=NOT_FINITE)
     for place in np.ndindex(right.shape):
         row = outputs[(slice(None), *place)]
         if np.abs(row).max() > most[place]:
             return Said(
-                "fails", f"rate {rate:g}: an output of {row[np.abs(row).argmax()]:.4g} is no sum of weights", MEANS
+                Verdict.FAILS,
+                f"rate {rate:g}: an output of {row[np.abs(row).argmax()]:.4g} is no sum of weights",
+                MEANS,
             )
         interval = bounded(-most[place], most[place]).interval(row, ALPHA / right.size)
         width = max(width, interval.width)
         if not agrees(interval, right[place], slack[place]):
             said = f"the mean of {row.size} draws is {row.mean():.4g}"
             more = f"and softmax attention gives {right[place]:.4g}, at [h t e] = {[*place]}"
-            return Said("fails", f"rate {rate:g}: {said}, {more}", MEANS)
-    return Said("holds", f"of {len(outputs)} draws; {width:.2g} would be seen; false alarms {ALPHA:g}", MEANS)
+            return Said(Verdict.FAILS, f"rate {rate:g}: {said}, {more}", MEANS)
+    return Said(Verdict.HOLDS, f"of {len(outputs)} draws; {width:.2g} would be seen; false alarms {ALPHA:g}", MEANS)
 
 
 def seeds(dropping: Dropping) -> Said:
@@ -270,18 +276,18 @@ def everything(dropping: Dropping) -> Said:
     case = dropping.drawing.fitted(Case())
     answer = dropping.drawing.ask(arrays(case), 1.0, 0)
     if answer.trouble:
-        return Said("convention", f"refused: {answer.trouble}")
+        return Said(Verdict.CONVENTION, f"refused: {answer.trouble}", trouble=answer.trouble)
     if not np.isfinite(answer.output).all():
-        return Said("convention", "NaN or infinity")
-    return Said("convention", "zeros" if not answer.output.any() else "numbers other than 0")
+        return Said(Verdict.CONVENTION, "NaN or infinity")
+    return Said(Verdict.CONVENTION, "zeros" if not answer.output.any() else "numbers other than 0")
 
 
 def unchanged(dropping: Dropping) -> Said:
     """No call has written into what it was given."""
     asker = dropping.drawing.asker
     if asker.changed:
-        return Said("fails", f"a call writes into {asker.changed}", asker.calls)
-    return Said("holds", f"in {asker.calls} calls", asker.calls)
+        return Said(Verdict.FAILS, f"a call writes into {asker.changed}", asker.calls, trouble=WROTE)
+    return Said(Verdict.HOLDS, f"in {asker.calls} calls", asker.calls)
 
 
 LAWS: Mapping[str, Callable[[Dropping], Said]] = {

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from attnlab_theory.conform.finding import NOT_FINITE, WROTE, Verdict
 from attnlab_theory.conform.laws import opposites
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded, uneven
 from attnlab_theory.conform.laws.kernels import KERNELS, variance
@@ -69,13 +70,13 @@ def kernel(features: Features) -> Said:
     """The mean of phi(q) . phi(k) is the kernel."""
     drawn = features.drawn()
     if drawn.trouble:
-        return Said("fails", drawn.trouble)
+        return Said(Verdict.FAILS, str(drawn.trouble), trouble=drawn.trouble)
     if not np.isfinite(drawn.products).all():
-        return Said("fails", "a feature is no number")
+        return Said(Verdict.FAILS, "a feature is no number", trouble=NOT_FINITE)
     width, right, variances = 0.0, features.right, features.variances(drawn)
     if variances.ndim == 2:
         if why := uneven(drawn.sums - drawn.sums.mean(0)):
-            return Said("not judged", why, DRAWS)
+            return Said(Verdict.NOT_JUDGED, why, DRAWS)
         variances = variances.mean(0)
     for pair, row in enumerate(drawn.sums.T):
         # The variance that is assumed is judged by a law of its own; twice of it leaves room for both.
@@ -84,8 +85,8 @@ def kernel(features: Features) -> Said:
         if not agrees(interval, right[pair], SLACK * right[pair]):
             q, k = (PLACED[pair, i].tolist() for i in range(2))
             said = f"the mean of {DRAWS} draws is {row.mean():.4g}, and the kernel is {right[pair]:.4g}"
-            return Said("fails", f"{said}, for q = {q}, k = {k}", DRAWS)
-    return Said("holds", f"{width:.2g} of it would be seen; false alarms {ALPHA:g}", DRAWS)
+            return Said(Verdict.FAILS, f"{said}, for q = {q}, k = {k}", DRAWS)
+    return Said(Verdict.HOLDS, f"{width:.2g} of it would be seen; false alarms {ALPHA:g}", DRAWS)
 
 
 def spread(features: Features) -> Said:
@@ -96,21 +97,23 @@ def spread(features: Features) -> Said:
     for count in counts:
         drawn = features.drawn(count if count != COUNT else None)
         if drawn.trouble:
-            return Said("fails", drawn.trouble)
+            return Said(Verdict.FAILS, str(drawn.trouble), trouble=drawn.trouble)
         own, number = features.variances(drawn), drawn.features.shape[-1]
         errors = drawn.sums - drawn.sums.mean(0)
         if own.ndim == 2 and (why := uneven(errors)):
-            return Said("not judged", why, DRAWS)
+            return Said(Verdict.NOT_JUDGED, why, DRAWS)
         # Squares less what they should be on average, in units of that, which may be measured.
         more = (errors**2 - own) / np.atleast_2d(own).mean(0)
         for pair, row in enumerate(more.T):
             interval = bound.interval(row, ALPHA / more.shape[1] / len(counts))
             if interval.low > LARGEST_SHARE - 1:
                 said = f"{number} features have the variance of {number / (1 + row.mean()):.3g}"
-                return Said("fails", f"{said} independent ones (pair {pair}); false alarms {ALPHA:g}", DRAWS)
+                return Said(Verdict.FAILS, f"{said} independent ones (pair {pair}); false alarms {ALPHA:g}", DRAWS)
         shares.append(1 + more.mean())
     said = ", ".join(f"{share:.2f}" for share in shares)
-    return Said("holds", f"{said} of that of independent features; false alarms {ALPHA:g}", DRAWS * len(counts))
+    return Said(
+        Verdict.HOLDS, f"{said} of that of independent features; false alarms {ALPHA:g}", DRAWS * len(counts)
+    )
 
 
 def counted(features: Features) -> Said:
@@ -119,8 +122,8 @@ def counted(features: Features) -> Said:
         return NOTHING
     widths = [features.drawn(count).features.shape[-1] for count in (None, COUNT // 4)]
     if widths[0] != 4 * widths[1] or not widths[0]:
-        return Said("fails", f"{COUNT} and {COUNT // 4} are asked for, and {widths[0]} and {widths[1]} come")
-    return Said("convention", f"{COUNT} are asked for, and {widths[0]} come")
+        return Said(Verdict.FAILS, f"{COUNT} and {COUNT // 4} are asked for, and {widths[0]} and {widths[1]} come")
+    return Said(Verdict.CONVENTION, f"{COUNT} are asked for, and {widths[0]} come")
 
 
 def seeds(features: Features) -> Said:
@@ -135,16 +138,18 @@ def independent(features: Features) -> Said:
     """Seeds that follow each other give estimates that are not correlated."""
     drawn = features.drawn()
     if drawn.trouble:
-        return Said("fails", drawn.trouble)
+        return Said(Verdict.FAILS, str(drawn.trouble), trouble=drawn.trouble)
     errors = drawn.sums - drawn.sums.mean(0)
     # Of one pair, for all pairs share their projections.
     products = errors[::2, 0] * errors[1::2, 0] / max(float((errors[:, 0] ** 2).mean()), 1e-300)
     if products.min() == products.max():
-        return Said("fails", "all seeds give the same estimate", DRAWS)
+        return Said(Verdict.FAILS, "all seeds give the same estimate", DRAWS)
     interval = normal("five hundred products of two estimates").interval(products, ALPHA)
     if not agrees(interval, 0.0):
-        return Said("fails", f"estimates by two seeds have the correlation {products.mean():.2f}", DRAWS)
-    return Said("holds", f"a correlation of {interval.width:.2g} would be seen; false alarms {ALPHA:g}", DRAWS)
+        return Said(Verdict.FAILS, f"estimates by two seeds have the correlation {products.mean():.2f}", DRAWS)
+    return Said(
+        Verdict.HOLDS, f"a correlation of {interval.width:.2g} would be seen; false alarms {ALPHA:g}", DRAWS
+    )
 
 
 def rows_apart(features: Features) -> Said:
@@ -154,7 +159,7 @@ def rows_apart(features: Features) -> Said:
     beside = np.concatenate([PLACED[:1, 0], 3 * PLACED[1:, 1]])
     together = draw.ask(beside, 3)
     if trouble := alone.trouble or together.trouble:
-        return Said("fails", trouble)
+        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
     one, other = alone.output[0, 0, 0], together.output[0, 0, 0]
     if one.shape != other.shape or not np.allclose(one, other, rtol=1e-4, atol=1e-5 * np.abs(one).max()):
         if one.shape == other.shape:
@@ -162,8 +167,8 @@ def rows_apart(features: Features) -> Said:
         with np.errstate(all="ignore"):
             ratio = other / one if one.shape == other.shape else np.zeros(1)
         why = ": all by one factor, as a maximum that is subtracted does" if np.ptp(ratio) < 1e-3 else ""
-        return Said("fails", f"a row has other features beside other rows{why}")
-    return Said("holds", "beside longer rows", 2)
+        return Said(Verdict.FAILS, f"a row has other features beside other rows{why}")
+    return Said(Verdict.HOLDS, "beside longer rows", 2)
 
 
 def large(features: Features) -> Said:
@@ -171,10 +176,10 @@ def large(features: Features) -> Said:
     answer = features.drawing.ask(20 * PLACED[:, 0], 3)
     if answer.trouble:
         # Features that float32 cannot hold may be refused.
-        verdict = "convention" if refuses(answer.trouble) else "fails"
-        return Said(verdict, f"rows of length 10 and more: {answer.trouble}")
+        verdict = Verdict.CONVENTION if refuses(answer.trouble) else Verdict.FAILS
+        return Said(verdict, f"rows of length 10 and more: {answer.trouble}", trouble=answer.trouble)
     finite = np.isfinite(answer.output).all()
-    return Said("convention", f"rows of length 10 and more: {'numbers' if finite else 'NaN or infinity'}")
+    return Said(Verdict.CONVENTION, f"rows of length 10 and more: {'numbers' if finite else 'NaN or infinity'}")
 
 
 def unchanged(features: Features) -> Said:
@@ -182,8 +187,9 @@ def unchanged(features: Features) -> Said:
     asker = features.drawing.asker
     if asker.changed:
         # A map has one array only, which the asker calls q.
-        return Said("fails", f"a call writes into {asker.changed.replace('q', 'x', 1)}", asker.calls)
-    return Said("holds", f"in {asker.calls} calls", asker.calls)
+        line = f"a call writes into {asker.changed.replace('q', 'x', 1)}"
+        return Said(Verdict.FAILS, line, asker.calls, trouble=WROTE)
+    return Said(Verdict.HOLDS, f"in {asker.calls} calls", asker.calls)
 
 
 LAWS: Mapping[str, Callable[[Features], Said]] = {

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attnlab_theory.conform import scales
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.laws import approximations, estimates, snippets
 from attnlab_theory.conform.laws.attending import approximation_of
 from attnlab_theory.conform.laws.estimates import Features
@@ -56,13 +57,13 @@ class FeatureSuite(Suite):
             if name not in estimates.LAWS:
                 return None
             said = estimates.LAWS[name](self.features)
-        self.note(said.line)
+        self.note(said.trouble)
         self.calls = self.asker.calls
         return row_of(name, said)
 
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
         """A snippet that shows the mean of many draws beside what is right."""
-        if not any(row.verdict == "fails" and row.name in snippets.OF_FEATURES for row in rows):
+        if not any(row.verdict is Verdict.FAILS and row.name in snippets.OF_FEATURES for row in rows):
             return []
         if self.attends:
             return snippets.of_attention(place, self.approximation)

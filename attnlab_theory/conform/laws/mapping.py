@@ -17,6 +17,7 @@ from attnlab_theory.conform.asking import (
     shapes,
 )  # fmt: skip
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Fault, Trouble
 from attnlab_theory.conform.laws.dice import Dice, dice_of
 from attnlab_theory.conform.laws.kernels import KERNELS, SCALES, scaled
 
@@ -59,7 +60,7 @@ TRIALS = 100
 class Estimates(NamedTuple):
     """What many draws estimate."""
 
-    trouble: str
+    trouble: Trouble | None
     products: np.ndarray
     """Each feature of a query times that of its key, [draws pairs f]."""
     features: np.ndarray
@@ -115,12 +116,12 @@ class FeatureDraw:
             other = self.ask(PLACED[:, 1], seed, query=False, count=count)
             trouble = one.trouble or other.trouble
             if not trouble and one.output.shape != other.output.shape:
-                trouble = "queries and keys have different numbers of features"
+                trouble = Trouble(fault=Fault.UNEQUAL)
             if trouble:
                 return Estimates(trouble, np.zeros((0, ROWS, 0)), features)
             features = one.output[0, 0]
             found.append(features * other.output[0, 0])
-        return Estimates("", np.array(found), features)
+        return Estimates(None, np.array(found), features)
 
 
 def mapping_of(caller: Caller, declared: Mapping[str, Any]) -> FeatureDraw:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnlab_theory.conform.finding import NOT_FINITE, Trouble, Verdict
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, uneven
 from attnlab_theory.conform.laws.kernels import KERNELS, scaled
 from attnlab_theory.conform.laws.mapping import WIDTH
@@ -53,7 +54,7 @@ def _unscaled(x: np.ndarray, scale: str) -> np.ndarray:
     return x / scaled(np.ones(WIDTH), scale)[0]
 
 
-def _positive(draw: "FeatureDraw", x: np.ndarray) -> tuple[str, bool]:
+def _positive(draw: "FeatureDraw", x: np.ndarray) -> tuple[Trouble | None, bool]:
     answer = draw.ask(x, FIRST)
     return answer.trouble, not answer.trouble and bool((answer.output >= 0).all())
 
@@ -69,7 +70,7 @@ def signs(draw: "FeatureDraw") -> Said:
     x = _unscaled(T / 2 * np.concatenate([np.eye(WIDTH), -np.eye(WIDTH)]), draw.scale)
     trouble, positive = _positive(draw, x)
     if trouble:
-        return Said("fails", trouble)
+        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
     if not positive:
         return NOTHING  # sines and cosines give both one length, whatever w
     gaps, count = np.zeros(DRAWS), 1
@@ -77,29 +78,29 @@ def signs(draw: "FeatureDraw") -> Said:
     for i in range(DRAWS):
         queries, keys = _both(draw, x, FIRST + i)
         if trouble := queries.trouble or keys.trouble:
-            return Said("fails", trouble)
+            return Said(Verdict.FAILS, str(trouble), trouble=trouble)
         count = queries.output.shape[-1]
         sizes = (queries.output[0, 0] * keys.output[0, 0]).sum(-1) / right
         gaps[i] = (sizes[:WIDTH] - sizes[WIDTH:]).mean()
     if not np.isfinite(gaps).all():
-        return Said("fails", "a feature is no number")
+        return Said(Verdict.FAILS, "a feature is no number", trouble=NOT_FINITE)
     if draw.same_at_zero(FIRST):
         variance = (2 * np.expm1(T**2) - 2 * np.expm1(-(T**2))) / count / WIDTH
         # As by the kernel, twice the variance leaves room for what another law judges.
         bound = known_variance(2 * variance)
     elif why := uneven(gaps):
-        return Said("not judged", why, DRAWS)
+        return Said(Verdict.NOT_JUDGED, why, DRAWS)
     else:
         bound = normal("means of four differences, whose law is symmetric; no formula of their variance is known")
     interval = bound.interval(gaps, ALPHA)
     if not agrees(interval, 0.0, ROUNDING):
         return Said(
-            "fails",
+            Verdict.FAILS,
             f"on the axes, phi(x) . phi(x) and phi(-x) . phi(-x) are apart by {gaps.mean():.2g} of the kernel "
             f"in the mean of {DRAWS} draws: the signs of projections are not random",
             DRAWS,
         )
-    return Said("holds", f"{interval.width:.2g} of the kernel would be seen; false alarms {ALPHA:g}", DRAWS)
+    return Said(Verdict.HOLDS, f"{interval.width:.2g} of the kernel would be seen; false alarms {ALPHA:g}", DRAWS)
 
 
 def small(draw: "FeatureDraw") -> Said:
@@ -107,7 +108,7 @@ def small(draw: "FeatureDraw") -> Said:
     x = _unscaled(LONG * np.array([[0.5, -0.5, 0.5, 0.5], [-0.5, 0.5, -0.5, -0.5]]), draw.scale)
     trouble, positive = _positive(draw, x)
     if trouble:
-        return Said("fails", trouble)
+        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
     if not positive:
         return NOTHING  # the error of sines and cosines is larger than such a kernel
     right = float(KERNELS[draw.kernel](scaled(x[0], draw.scale), scaled(x[1], draw.scale)))
@@ -115,13 +116,13 @@ def small(draw: "FeatureDraw") -> Said:
     for i in range(FEW):
         queries, keys = _both(draw, x, FIRST + i)
         if trouble := queries.trouble or keys.trouble:
-            return Said("fails", trouble)
+            return Said(Verdict.FAILS, str(trouble), trouble=trouble)
         found[i] = (queries.output[0, 0, 0] * keys.output[0, 0, 1]).sum()
     if not np.isfinite(found).all():
-        return Said("fails", "a feature is no number")
+        return Said(Verdict.FAILS, "a feature is no number", trouble=NOT_FINITE)
     said = f"the mean of {FEW} estimates is {found.mean():.2g}, and the kernel is {right:.2g}"
     if (found <= right * (1 + ROUNDING)).any():
-        return Said("holds", said, FEW)
+        return Said(Verdict.HOLDS, said, FEW)
     if found.mean() - right > FLOOR:
-        return Said("fails", f"{said}; all are above it", FEW)
-    return Said("convention", f"{said}; all are above it, so features have a floor", FEW)
+        return Said(Verdict.FAILS, f"{said}; all are above it", FEW)
+    return Said(Verdict.CONVENTION, f"{said}; all are above it, so features have a floor", FEW)

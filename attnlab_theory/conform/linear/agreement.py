@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from attnlab_theory.conform.finding import NOT_FINITE, Trouble, Verdict
 from attnlab_theory.conform.linear.passes import COMPILED, Passes
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, Wrong, failed
 
 DECAYS = ("strong", "none")
 
@@ -19,11 +20,11 @@ def decays(passes: Passes) -> Said:
             tried += 1
             name = {"strong": "a decay by more than e^5 a step", "none": "no decay"}[decay]
             if whole.answer.trouble or not np.isfinite(whole.answer.output).all():
-                wrong = whole.answer.trouble or "the output is no number"
-                return Said("fails", f"{name}, {n} tokens: {wrong}", tried)
+                wrong = whole.answer.trouble or Wrong("the output is no number", NOT_FINITE)
+                return failed(wrong, f"{name}, {n} tokens: ", tried)
             if wrong := _forms_agree(passes, n, decay=decay):
-                return Said("fails", f"{name}, {wrong}", tried)
-    return Said("holds", "more than e^5 a step, and none", tried)
+                return failed(wrong, f"{name}, ", tried)
+    return Said(Verdict.HOLDS, "more than e^5 a step, and none", tried)
 
 
 def narrow(passes: Passes) -> Said:
@@ -32,8 +33,8 @@ def narrow(passes: Passes) -> Said:
         return NOTHING
     for tried, n in enumerate((17, 65), 1):
         if wrong := _forms_agree(passes, n, kind="float32"):
-            return Said("fails", wrong, tried)
-    return Said("holds", "17 and 65 tokens", 2)
+            return failed(wrong, tried=tried)
+    return Said(Verdict.HOLDS, "17 and 65 tokens", 2)
 
 
 def double(passes: Passes) -> Said:
@@ -41,19 +42,19 @@ def double(passes: Passes) -> Said:
     if passes.type == "float32":
         return NOTHING
     if passes.inside == "float32":
-        return Said("convention", "computed in float32: the same as for inputs in float32")
+        return Said(Verdict.CONVENTION, "computed in float32: the same as for inputs in float32")
     for tried, n in enumerate((17, 65), 1):
         if wrong := _forms_agree(passes, n):
-            return Said("fails", wrong, tried)
+            return failed(wrong, tried=tried)
     line = passes.precision.line()
-    return Said("convention", line, 2) if line else Said("holds", "17 and 65 tokens", 2)
+    return Said(Verdict.CONVENTION, line, 2) if line else Said(Verdict.HOLDS, "17 and 65 tokens", 2)
 
 
-def _forms_agree(passes: Passes, n: int, **others: str) -> str:
-    """What is wrong with the forms of one sequence, in words."""
+def _forms_agree(passes: Passes, n: int, **others: str) -> Trouble | str:
+    """What is wrong with the forms of one sequence; in words, if it is no trouble."""
     whole = passes.whole(n, **others)
     if whole.answer.trouble:
-        return f"{n} tokens: {whole.answer.trouble}"
+        return whole.answer.trouble.of(f"{n} tokens")
     if "state" in passes.form.names and (wrong := passes.compared(whole, (n // 2, n - n // 2))):
         return wrong
     if "chunk" in passes.form.names:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from attnlab_theory.conform.attention.layouts import has_batch
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, WROTE, Verdict
 from attnlab_theory.conform.linear.agreement import decays, double, narrow
 from attnlab_theory.conform.linear.forms import part
 from attnlab_theory.conform.linear.passes import COMPILED, Passes, Split
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed
 
 CHUNKS = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64, 200)
 
@@ -27,8 +28,8 @@ def two_parts(passes: Passes) -> Said:
         for cut in sorted({1, n // 2, n - 1, min(16, n - 1), min(64, n - 1)} - {0}):
             tried += 1
             if wrong := passes.compared(whole, (cut, n - cut)):
-                return Said("fails", wrong, tried)
-    return Said("holds", f"lengths {', '.join(map(str, passes.lengths))}", tried)
+                return failed(wrong, tried=tried)
+    return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, passes.lengths))}", tried)
 
 
 def one_by_one(passes: Passes) -> Said:
@@ -37,9 +38,9 @@ def one_by_one(passes: Passes) -> Said:
         return NOTHING
     lengths = (5,) if passes.lengths is COMPILED else (2, 5, 17, 66)
     for tried, n in enumerate(lengths, 1):
-        if wrong := passes.compared(passes.whole(n), [1] * n):
-            return Said("fails", wrong.replace(f"in parts of {', '.join('1' * n)}", "one by one"), tried)
-    return Said("holds", f"lengths {', '.join(map(str, lengths))}", len(lengths))
+        if wrong := passes.compared(passes.whole(n), [1] * n, parts="one by one"):
+            return failed(wrong, tried=tried)
+    return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, lengths))}", len(lengths))
 
 
 def several_parts(passes: Passes) -> Said:
@@ -48,8 +49,8 @@ def several_parts(passes: Passes) -> Said:
         return NOTHING
     for tried, sizes in enumerate(PARTS, 1):
         if wrong := passes.compared(passes.whole(sum(sizes)), sizes):
-            return Said("fails", wrong, tried)
-    return Said("holds", "up to four parts across the edges of blocks", len(PARTS))
+            return failed(wrong, tried=tried)
+    return Said(Verdict.HOLDS, "up to four parts across the edges of blocks", len(PARTS))
 
 
 def last_state(passes: Passes) -> Said:
@@ -59,45 +60,48 @@ def last_state(passes: Passes) -> Said:
     for n in (5, 17):
         whole = passes.whole(n)
         trouble, _, last = passes.parts(whole, (n // 2, n - n // 2))
-        if trouble or whole.answer.trouble:
-            return Said("fails", trouble or whole.answer.trouble)
+        if wrong := trouble or whole.answer.trouble:
+            return failed(wrong)
         right = whole.answer.second
         if right is None or last is None:
             return NOTHING
         if right.shape != last.shape:
-            return Said("convention", f"its shape depends on the parts: {[*right.shape]}, {[*last.shape]}")
+            return Said(Verdict.CONVENTION, f"its shape depends on the parts: {[*right.shape]}, {[*last.shape]}")
         # A state is a sum of as many products as an output, but for the query: the larger of the two sizes counts.
         times = 1 + float(np.abs(right).max(initial=0.0)) / max(float(np.abs(whole.answer.output).max()), 1e-9)
         off = float(np.nan_to_num(np.abs(right - last), nan=np.inf, posinf=np.inf).max(initial=0.0))
         most = passes.tolerance(whole, off, times)
         saw(passes.form.asker.caller, last, right, np.abs(right - last) / most)
         if off > most:
-            return Said("fails", f"{n} tokens in two parts end in another state, {off / most:,.3g} tolerances off")
-    return Said("holds", "after two parts", 2)
+            return Said(
+                Verdict.FAILS, f"{n} tokens in two parts end in another state, {off / most:,.3g} tolerances off"
+            )
+    return Said(Verdict.HOLDS, "after two parts", 2)
 
 
 def chunks(passes: Passes) -> Said:
     """Chunks of every size give one answer, also those that do not divide the length."""
     if "chunk" not in passes.form.names:
         return NOTHING
-    tried, refused = 0, ""
+    tried, refused = 0, None
     for n in passes.lengths:
         whole = passes.whole(n)
         if whole.answer.trouble and not (refused and whole.case.length % 2):
-            return Said("fails", f"{n} tokens: {whole.answer.trouble}", tried)
+            return failed(whole.answer.trouble, f"{n} tokens: ", tried)
         for size in CHUNKS if passes.lengths is not COMPILED else (5, 8):
             answer = passes.form.ask(whole.given, whole.case, chunk=size)
             tried += 1
             if answer.trouble:
                 if n % size == 0:
-                    return Said("fails", f"{n} tokens in chunks of {size}: {answer.trouble}", tried)
-                refused = refused or f"{n} tokens in chunks of {size}: {answer.trouble}"
+                    return failed(answer.trouble, f"{n} tokens in chunks of {size}: ", tried)
+                refused = refused or answer.trouble.of(f"{n} tokens in chunks of {size}")
             elif wrong := passes.off(whole, answer.output):
                 passes.split = Split(whole.case, chunk=size)
-                return Said("fails", f"in chunks of {size}, {wrong}", tried)
+                return Said(Verdict.FAILS, f"in chunks of {size}, {wrong}", tried)
     if refused:
-        return Said("convention", f"sizes that do not divide the length are refused ({refused})", tried)
-    return Said("holds", f"chunks of {', '.join(map(str, CHUNKS))}", tried)
+        line = f"sizes that do not divide the length are refused ({refused})"
+        return Said(Verdict.CONVENTION, line, tried, trouble=refused)
+    return Said(Verdict.HOLDS, f"chunks of {', '.join(map(str, CHUNKS))}", tried)
 
 
 def chunks_and_parts(passes: Passes) -> Said:
@@ -109,8 +113,8 @@ def chunks_and_parts(passes: Passes) -> Said:
         for sizes in ((16, 16), (48, 16), (32, 64, 32)):
             tried += 1
             if wrong := passes.compared(passes.whole(sum(sizes)), sizes, size):
-                return Said("fails", f"chunks of {size}, {wrong}", tried)
-    return Said("holds", "chunks of 4 and 16 within parts", tried)
+                return failed(wrong, f"chunks of {size}, ", tried)
+    return Said(Verdict.HOLDS, "chunks of 4 and 16 within parts", tried)
 
 
 def against(passes: Passes) -> Said:
@@ -121,8 +125,8 @@ def against(passes: Passes) -> Said:
         whole = passes.whole(n)
         answer = passes.other.ask(whole.given, whole.case)
         if wrong := answer.trouble or passes.off(whole, answer.output):
-            return Said("fails", f"{passes.other.asker.caller.name}: {wrong}", tried)
-    return Said("holds", f"lengths {', '.join(map(str, passes.lengths))}", len(passes.lengths))
+            return failed(wrong, f"{passes.other.asker.caller.name}: ", tried)
+    return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, passes.lengths))}", len(passes.lengths))
 
 
 def strided(passes: Passes) -> Said:
@@ -130,7 +134,7 @@ def strided(passes: Passes) -> Said:
     whole = passes.whole(17)
     answer = passes.whole(17, strided=True).answer
     wrong = answer.trouble or whole.answer.trouble or passes.off(whole, answer.output)
-    return Said("fails", wrong) if wrong else Said("holds", "17 tokens")
+    return failed(wrong) if wrong else Said(Verdict.HOLDS, "17 tokens")
 
 
 def future(passes: Passes) -> Said:
@@ -152,8 +156,8 @@ def future(passes: Passes) -> Said:
                 answer = passes.form.ask(other, whole.case)
                 wrong = answer.trouble or whole.answer.trouble or passes.off(whole, answer.output[:, :, :cut])
                 if wrong:
-                    return Said("fails", f"tokens from {cut} on are replaced: {wrong}", tried)
-    return Said("holds", f"lengths {', '.join(map(str, passes.lengths))}", tried)
+                    return failed(wrong, f"tokens from {cut} on are replaced: ", tried)
+    return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, passes.lengths))}", tried)
 
 
 def prefixes(passes: Passes) -> Said:
@@ -166,8 +170,8 @@ def prefixes(passes: Passes) -> Said:
             answer = passes.form.ask(part(whole.given, 0, cut), whole.case)
             wrong = answer.trouble or whole.answer.trouble or passes.off(whole, answer.output)
             if wrong:
-                return Said("fails", f"the first {cut} tokens alone: {wrong}", tried)
-    return Said("holds", f"lengths {', '.join(map(str, passes.lengths))}", tried)
+                return failed(wrong, f"the first {cut} tokens alone: ", tried)
+    return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, passes.lengths))}", tried)
 
 
 def apart(passes: Passes) -> Said:
@@ -182,16 +186,18 @@ def apart(passes: Passes) -> Said:
             other = {name: x.copy() for name, x in whole.given.items()}
             other["v"][(slice(None),) * axis + (last,)] = 1e3
             answer = passes.form.ask(other, whole.case)
-            if answer.trouble or whole.answer.trouble:
-                return Said("fails", answer.trouble or whole.answer.trouble, tried)
+            if wrong := answer.trouble or whole.answer.trouble:
+                return failed(wrong, tried=tried)
             kept = np.delete(np.arange(whole.answer.output.shape[axis]), last)
             new, old = (np.take(each.output, kept, axis) for each in (answer, whole.answer))
             moved = float(np.abs(new - old).max(initial=0.0))
             most = passes.tolerance(whole, moved)
             saw(passes.form.asker.caller, new, old, np.abs(new - old) / most)
             if not moved <= most:
-                return Said("fails", f"another {name} moves by {moved:.3g} when the values of one are 1e3", tried)
-    return Said("holds", "batch elements and heads", tried) if tried else NOTHING
+                return Said(
+                    Verdict.FAILS, f"another {name} moves by {moved:.3g} when the values of one are 1e3", tried
+                )
+    return Said(Verdict.HOLDS, "batch elements and heads", tried) if tried else NOTHING
 
 
 def same_result(passes: Passes) -> Said:
@@ -203,8 +209,9 @@ def same_result(passes: Passes) -> Said:
             passes.parts(passes.whole(17), (8, 9))
         again = passes.form.ask(whole.given, whole.case, keep="state" in passes.form.names)
         if again.trouble != whole.answer.trouble or not np.array_equal(again.output, whole.answer.output):
-            return Said("fails", "the same call gives another answer after other calls", 2)
-    return Said("holds", "also after another length and a continuation", 2)
+            line = "the same call gives another answer after other calls"
+            return Said(Verdict.FAILS, line, 2, trouble=ANOTHER_ANSWER)
+    return Said(Verdict.HOLDS, "also after another length and a continuation", 2)
 
 
 def state_again(passes: Passes) -> Said:
@@ -214,11 +221,11 @@ def state_again(passes: Passes) -> Said:
     whole = passes.whole(9)
     first = passes.form.ask(part(whole.given, 0, 4), whole.case, keep=True)
     if first.trouble:
-        return Said("fails", first.trouble)
+        return Said(Verdict.FAILS, str(first.trouble), trouble=first.trouble)
     two = [passes.form.ask(part(whole.given, 4, 9), whole.case, state=first.kept[0], keep=True) for _ in range(2)]
     if two[0].trouble or two[1].trouble or not np.array_equal(two[0].output, two[1].output):
-        return Said("convention", "a state is used up by the call that continues it", 2)
-    return Said("holds", "a state can be continued twice", 2)
+        return Said(Verdict.CONVENTION, "a state is used up by the call that continues it", 2)
+    return Said(Verdict.HOLDS, "a state can be continued twice", 2)
 
 
 def empty(passes: Passes) -> Said:
@@ -226,15 +233,17 @@ def empty(passes: Passes) -> Said:
     if not has_batch(passes.form.asker.layout):
         return NOTHING
     trouble = passes.whole(5, batch=0).answer.trouble
-    return Said("convention", f"refused: {trouble}" if trouble else "an empty batch is given back")
+    return Said(
+        Verdict.CONVENTION, f"refused: {trouble}" if trouble else "an empty batch is given back", trouble=trouble
+    )
 
 
 def unchanged(passes: Passes) -> Said:
     """No call has written into what it was given."""
     asker = passes.form.asker
     if asker.changed:
-        return Said("fails", f"a call writes into {asker.changed}", asker.calls)
-    return Said("holds", f"in {asker.calls} calls", asker.calls)
+        return Said(Verdict.FAILS, f"a call writes into {asker.changed}", asker.calls, trouble=WROTE)
+    return Said(Verdict.HOLDS, f"in {asker.calls} calls", asker.calls)
 
 
 LAWS: Mapping[str, Callable[[Passes], Said]] = {

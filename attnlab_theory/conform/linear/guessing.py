@@ -10,6 +10,7 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.asking import ADAPTER, Answer, Asker, named, parameters_of, refuse_unknown, shapes
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Trouble
 from attnlab_theory.conform.linear.cases import Case, arrays
 from attnlab_theory.conform.linear.conventions import MASKS, ROLES, SCALES, Conventions
 from attnlab_theory.conform.linear.reference import FEATURES, attend
@@ -35,7 +36,7 @@ class Profile(NamedTuple):
 
     way: Conventions
     lines: list[tuple[str, str]]
-    failures: list[tuple[str, str]]
+    failures: list[tuple[str, Trouble | str]]
     """By the name of an identity."""
 
 
@@ -198,7 +199,7 @@ def _masked(asker: Asker, declared: Mapping[str, Any], profile: Profile) -> Prof
     if known and known not in MASKS:
         raise ValueError(f"--mask {known} is no mask of keys; linear attention takes {', '.join(MASKS)} or none")
     case = way.fitted(Case(padded=True, seed=3))
-    said = ""
+    trouble = None
     for meaning in [known] if known else MASKS:
         trial = dataclasses.replace(way, mask=meaning)
         answer = asked(asker, trial, case)
@@ -206,9 +207,9 @@ def _masked(asker: Asker, declared: Mapping[str, Any], profile: Profile) -> Prof
         where = np.isfinite(right)
         if not answer.trouble and np.allclose(answer.output[where], right[where], rtol=1e-2, atol=1e-2):
             return Profile(trial, [*lines, (way.names["mask"], MASKS[meaning])], profile.failures)
-        said = answer.trouble or said
-    why = said or "outputs do not follow it, whether True keeps, True drops, 1 keeps or 1 drops a key"
-    profile.failures.append(("padding", f"{way.names['mask']} [b s]: {why}"))
+        trouble = answer.trouble or trouble
+    name, unlike = f"{way.names['mask']} [b s]", "outputs do not follow it, whether True keeps, True drops, 1 keeps"
+    profile.failures.append(("padding", trouble.of(name) if trouble else f"{name}: {unlike} or 1 drops a key"))
     return profile
 
 

@@ -52,7 +52,7 @@ class Judge:
         """Ask, and compare with what is right: by `Precision.judged`."""
         answer = self.ask(case)
         if answer.trouble:
-            return Outcome(np.inf, answer.trouble, True, answer)
+            return Outcome(np.inf, str(answer.trouble), True, answer)
         exact = attend(problem := self.way.problem(*arrays(case), case))
         return self.precision.judged(case.kind, lambda kind: self._outcome(case, answer, problem, exact, kind))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, WROTE, Verdict
 from attnlab_theory.conform.linear.cases import Case, arrays
 from attnlab_theory.conform.linear.judging import Judge
 from attnlab_theory.conform.linear.reference import attend
@@ -44,7 +45,7 @@ def future(judge: Judge) -> Said:
         given = arrays(case)
         first = judge.ask(case)
         if first.trouble:
-            return Said("fails", f"{n} tokens: {first.trouble}", tried)
+            return Said(Verdict.FAILS, f"{n} tokens: {first.trouble}", tried, trouble=first.trouble)
         bound = _bound(judge, given, case)
         for cut in sorted({1, n // 2, n - 1} - {0}):
             for word, change in (("times 4", lambda x: 4 * x), ("plus 1e3", lambda x: x + x.dtype.type(1e3))):
@@ -54,15 +55,22 @@ def future(judge: Judge) -> Said:
                     x[:, :, cut:] = change(x[:, :, cut:])
                 other = judge.ask(case, (q, k, v, None))
                 if other.trouble:
-                    return Said("fails", f"{n} tokens, from {cut} on {word}: {other.trouble}", tried)
+                    return Said(
+                        Verdict.FAILS,
+                        f"{n} tokens, from {cut} on {word}: {other.trouble}",
+                        tried,
+                        trouble=other.trouble,
+                    )
                 moved = np.abs(other.output - first.output)[:, :, :cut]
                 ratio = np.nan_to_num(moved, nan=np.inf) / (2 * bound[:, :, :cut])
                 saw(judge.asker.caller, other.output[:, :, :cut], first.output[:, :, :cut], ratio)
                 if np.nanmax(ratio, initial=0.0) > 1:
                     t = int(np.unravel_index(int(np.nanargmax(ratio)), ratio.shape)[2])
                     said = f"{n} tokens: output {t} moves by {moved[:, :, t].max():.3g} when tokens from {cut} on"
-                    return Said("fails", f"{said} are replaced ({word})", tried, ratio=float(np.nanmax(ratio)))
-    return Said("holds", f"lengths {', '.join(map(str, _lengths(judge)))}; times 4, plus 1e3", tried)
+                    return Said(
+                        Verdict.FAILS, f"{said} are replaced ({word})", tried, ratio=float(np.nanmax(ratio))
+                    )
+    return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, _lengths(judge)))}; times 4, plus 1e3", tried)
 
 
 def prefixes(judge: Judge) -> Said:
@@ -80,15 +88,20 @@ def prefixes(judge: Judge) -> Said:
             cuts = tuple(x[:, :, :cut] for x in given[:3])
             alone = judge.ask(part, (*cuts, None))
             if whole.trouble or alone.trouble:
-                return Said("fails", f"{n} tokens, or the first {cut}: {whole.trouble or alone.trouble}", tried)
+                return Said(
+                    Verdict.FAILS,
+                    f"{n} tokens, or the first {cut}: {whole.trouble or alone.trouble}",
+                    tried,
+                    trouble=whole.trouble or alone.trouble,
+                )
             bound = 2 * _bound(judge, (*cuts, None), part)
             ratio = np.nan_to_num(np.abs(alone.output - whole.output[:, :, :cut]), nan=np.inf) / bound
             saw(judge.asker.caller, alone.output, whole.output[:, :, :cut], ratio)
             if np.nanmax(ratio, initial=0.0) > 1:
                 off = f"{np.nanmax(ratio):,.3g} tolerances off"
                 said = f"the first {cut} of {n} tokens alone give other outputs, {off}"
-                return Said("fails", said, tried, ratio=float(np.nanmax(ratio)))
-    return Said("holds", f"lengths {', '.join(map(str, _lengths(judge)))}", tried)
+                return Said(Verdict.FAILS, said, tried, ratio=float(np.nanmax(ratio)))
+    return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, _lengths(judge)))}", tried)
 
 
 def constant_values(judge: Judge) -> Said:
@@ -104,7 +117,7 @@ def constant_values(judge: Judge) -> Said:
                 answer = judge.ask(case)
                 tried += 1
                 if answer.trouble:
-                    return Said("fails", answer.trouble, tried)
+                    return Said(Verdict.FAILS, str(answer.trouble), tried, trouble=answer.trouble)
                 exact = attend(judge.way.problem(*arrays(case), case))
                 sure = np.isfinite(_bound(judge, arrays(case), case)) & (np.abs(exact.normaliser) > 0.1)
                 if not sure.any():
@@ -114,8 +127,8 @@ def constant_values(judge: Judge) -> Said:
                 worst = max(worst, float(np.nan_to_num(off, nan=np.inf).max()))
                 if worst > NEAR_ONE:
                     shown = answer.output[sure][int(np.nan_to_num(off, nan=np.inf).argmax())]
-                    return Said("fails", f"{n} tokens with values of one give {shown:.4g}", tried)
-    return Said("holds", f"the mean of ones is one to {worst:.1g}", tried)
+                    return Said(Verdict.FAILS, f"{n} tokens with values of one give {shown:.4g}", tried)
+    return Said(Verdict.HOLDS, f"the mean of ones is one to {worst:.1g}", tried)
 
 
 def blind(judge: Judge) -> Said:
@@ -126,11 +139,11 @@ def blind(judge: Judge) -> Said:
     q, k, v, _ = arrays(case)
     answer = judge.ask(case, (0 * q, k, v, None))
     if answer.trouble:
-        return Said("convention", f"refused: {answer.trouble}")
+        return Said(Verdict.CONVENTION, f"refused: {answer.trouble}", trouble=answer.trouble)
     first = answer.output.ravel()[0]
     if not np.isfinite(first):
-        return Said("convention", "NaN where all features of a query are 0")
-    return Said("convention", f"{first:.3g} where all features of a query are 0")
+        return Said(Verdict.CONVENTION, "NaN where all features of a query are 0")
+    return Said(Verdict.CONVENTION, f"{first:.3g} where all features of a query are 0")
 
 
 def apart(judge: Judge) -> Said:
@@ -152,14 +165,19 @@ def apart(judge: Judge) -> Said:
                 x[(slice(None),) * axis + (last,)] = 1e3
             other = judge.ask(case, (*spoiled, None))
             if first.trouble or other.trouble:
-                return Said("fails", first.trouble or other.trouble, tried)
+                return Said(
+                    Verdict.FAILS,
+                    str(first.trouble or other.trouble),
+                    tried,
+                    trouble=first.trouble or other.trouble,
+                )
             kept = np.delete(np.arange(given[0].shape[axis]), last)
             new, old = (np.take(each.output, kept, axis) for each in (other, first))
             moved = np.abs(new - old) / np.take(bound, kept, axis)
             saw(judge.asker.caller, new, old, moved)
             if np.nan_to_num(moved, nan=np.inf).max() > 1:
-                return Said("fails", f"another {name} moves when one is replaced by 1e3", tried)
-    return Said("holds", "batch elements and heads" if tried > 2 else "as far as there are several", tried)
+                return Said(Verdict.FAILS, f"another {name} moves when one is replaced by 1e3", tried)
+    return Said(Verdict.HOLDS, "batch elements and heads" if tried > 2 else "as far as there are several", tried)
 
 
 def same_result(judge: Judge) -> Said:
@@ -171,8 +189,9 @@ def same_result(judge: Judge) -> Said:
         judge.ask(other)
         again = judge.ask(case)
         if first.trouble != again.trouble or not np.array_equal(first.output, again.output, equal_nan=True):
-            return Said("fails", "the same call gives another answer after other calls", 3)
-    return Said("holds", "also after another length and another type", 3)
+            line = "the same call gives another answer after other calls"
+            return Said(Verdict.FAILS, line, 3, trouble=ANOTHER_ANSWER)
+    return Said(Verdict.HOLDS, "also after another length and another type", 3)
 
 
 def empty(judge: Judge) -> Said:
@@ -180,7 +199,11 @@ def empty(judge: Judge) -> Said:
     if not has_batch(judge.way.layout):
         return NOTHING
     answer = judge.ask(judge.way.fitted(Case(batch=0, causal=judge.way.causal == "always")))
-    return Said("convention", f"refused: {answer.trouble}" if answer.trouble else "an empty batch is given back")
+    return Said(
+        Verdict.CONVENTION,
+        f"refused: {answer.trouble}" if answer.trouble else "an empty batch is given back",
+        trouble=answer.trouble,
+    )
 
 
 def unchanged(judge: Judge) -> Said:
@@ -188,8 +211,8 @@ def unchanged(judge: Judge) -> Said:
     for strided in (False, True):
         judge.ask(judge.way.fitted(Case(strided=strided)))
     if judge.asker.changed:
-        return Said("fails", f"a call writes into {judge.asker.changed}", judge.asker.calls)
-    return Said("holds", f"in {judge.asker.calls} calls", judge.asker.calls)
+        return Said(Verdict.FAILS, f"a call writes into {judge.asker.changed}", judge.asker.calls, trouble=WROTE)
+    return Said(Verdict.HOLDS, f"in {judge.asker.calls} calls", judge.asker.calls)
 
 
 LAWS: Mapping[str, Callable[[Judge], Said]] = {

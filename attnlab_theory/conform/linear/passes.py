@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.asking import Answer
+from attnlab_theory.conform.finding import Trouble
 from attnlab_theory.conform.linear.forms import Case, Form, arrays, part
 from attnlab_theory.conform.linear.sensitivity import measured
 from attnlab_theory.conform.precision import Answers, Arrays, Precision, narrower
@@ -145,18 +146,18 @@ class Passes:
 
     def parts(
         self, whole: Whole, sizes: Iterable[int], chunk: int | None = None
-    ) -> tuple[str, np.ndarray, np.ndarray | None]:
+    ) -> tuple[Trouble | None, np.ndarray, np.ndarray | None]:
         """The tokens in parts, each from the state of the one before: trouble, outputs, and the last state."""
         begin, state, found, last = 0, None, [], None
         for size in sizes:
             given = part(whole.given, begin, begin + size)
             answer = self.form.ask(given, whole.case, state=state, keep=True, chunk=chunk)
             if answer.trouble:
-                return f"tokens {begin} to {begin + size - 1}: {answer.trouble}", np.zeros(0), None
+                return answer.trouble.of(f"tokens {begin} to {begin + size - 1}"), np.zeros(0), None
             state, last = answer.kept[0], answer.second
             found.append(answer.output)
             begin += size
-        return "", np.concatenate(found, 2), last
+        return None, np.concatenate(found, 2), last
 
     def off(self, whole: Whole, output: np.ndarray) -> str:
         """By how much an output is off that of the whole, in words; empty if it is not. It may be shorter."""
@@ -174,11 +175,15 @@ class Passes:
         said = f"output {place[2]} of {whole.case.length} is {output[place]:.7g}"
         return f"{said} where the whole gives {right[place]:.7g}, {worst:,.3g} tolerances off"
 
-    def compared(self, whole: Whole, sizes: Sequence[int], chunk: int | None = None) -> str:
-        """What is wrong with the tokens in parts, in words."""
+    def compared(
+        self, whole: Whole, sizes: Sequence[int], chunk: int | None = None, parts: str = ""
+    ) -> Trouble | str:
+        """What is wrong with the tokens in parts; in words, if it is no trouble. `parts` is how to call these."""
         if whole.answer.trouble:
-            return f"{whole.case.length} tokens: {whole.answer.trouble}"
+            return whole.answer.trouble.of(f"{whole.case.length} tokens")
         trouble, output, _ = self.parts(whole, sizes, chunk)
-        if said := trouble or self.off(whole, output):
+        parts = parts or f"in parts of {', '.join(map(str, sizes))}"
+        if wrong := trouble or self.off(whole, output):
             self.split = Split(whole.case, sizes, chunk)
-        return f"in parts of {', '.join(map(str, sizes))}: {said}" if said else ""
+            return wrong.of(parts) if isinstance(wrong, Trouble) else f"{parts}: {wrong}"
+        return ""

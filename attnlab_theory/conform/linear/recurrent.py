@@ -7,6 +7,7 @@ from attnlab_theory.conform.asking import ADAPTER
 from attnlab_theory.conform.attention.layouts import LAYOUTS
 from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.codes import begun, framed
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.linear.continuations import LAWS
 from attnlab_theory.conform.linear.forms import form_of, lines
 from attnlab_theory.conform.linear.passes import Passes, Split
@@ -44,7 +45,7 @@ class RecurrentSuite(Suite):
         """Try one identity."""
         self.passes.split = None
         said = LAWS[name](self.passes)._replace(counterexample=self.passes.split)
-        self.note(said.line)
+        self.note(said.trouble)
         self.calls, self.largest = self.passes.form.asker.calls, self.passes.largest
         if self.passes.other is not None:
             self.calls += self.passes.other.asker.calls
@@ -52,7 +53,7 @@ class RecurrentSuite(Suite):
 
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
         """A snippet of the shortest sequence whose parts or chunks are not the whole."""
-        found = [row.counterexample for row in rows if row.verdict == "fails" and row.counterexample]
+        found = [row.counterexample for row in rows if row.verdict is Verdict.FAILS and row.counterexample]
         if not found:
             return []
         split: Split = min(found, key=lambda each: each.case.length)

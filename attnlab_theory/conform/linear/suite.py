@@ -8,14 +8,14 @@ import numpy as np
 
 from attnlab_theory.conform.attention.layouts import LAYOUTS
 from attnlab_theory.conform.attention.masks import CODE
-from attnlab_theory.conform.costly import NOT_CALLED
+from attnlab_theory.conform.finding import Fault, Verdict
 from attnlab_theory.conform.linear import laws
 from attnlab_theory.conform.linear.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.linear.cases import Case, arrays, lines
 from attnlab_theory.conform.linear.conventions import Conventions
 from attnlab_theory.conform.linear.guessing import guessed
 from attnlab_theory.conform.linear.judging import Judge, Outcome
-from attnlab_theory.conform.suite import HUNG, Row, Said, Suite, row_of
+from attnlab_theory.conform.suite import CALL, HUNG, Row, Said, Suite, Wrong, failed, row_of
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place
@@ -46,12 +46,12 @@ class LinearSuite(Suite):
 
     def row(self, name: str) -> Row | None:
         """Try one identity."""
-        wrong = [line for identity, line in self.failures if identity == name]
-        if wrong:
-            found: Row | None = Row(name=name, verdict="fails", line=wrong[0], tried=1)
+        contradiction = [wrong for identity, wrong in self.failures if identity == name]
+        if contradiction:
+            found = row_of(name, failed(contradiction[0]))
         elif name in laws.LAWS:
             said: Said = laws.LAWS[name](self.judge)
-            self.note(said.line)
+            self.note(said.trouble)
             found = row_of(name, said)
         else:
             found = self._attacked(name)
@@ -67,36 +67,39 @@ class LinearSuite(Suite):
             outcome = self.judge.judge(case)
             if outcome.why:
                 found.append(Found(case, outcome))
-                self.note(outcome.why)
+                self.note(outcome.answer.trouble)
                 if self._hung >= HUNG:
                     break
             worst, loose = max(worst, outcome.ratio), loose + (not outcome.judged)
         if found:
             return self._refused(name, cases, found) or self._failed(name, len(cases), found)
         if name == "float64" and (line := self.judge.precision.line()):
-            return Row(name=name, verdict="convention", line=line, tried=len(cases))
+            return Row(name=name, verdict=Verdict.CONVENTION, line=line, tried=len(cases))
         if loose == len(cases):
             line = "tolerances exceed the range of the values"
-            return Row(name=name, verdict="not judged", line=line, tried=len(cases))
+            return Row(name=name, verdict=Verdict.NOT_JUDGED, line=line, tried=len(cases))
         line = f"largest error {worst:.2g} of its tolerance" + (f"; {loose} not judged" if loose else "")
-        return Row(name=name, verdict="holds", line=line, tried=len(cases), ratio=worst)
+        return Row(name=name, verdict=Verdict.HOLDS, line=line, tried=len(cases), ratio=worst)
 
     def _refused(self, name: str, cases: Sequence[Case], found: Sequence[Found]) -> Row | None:
         """A type that is refused is told."""
         if name not in ("float64", "float16", "bfloat16"):
             return None
         if len(found) == len(cases) and all(each.outcome.answer.trouble for each in found):
-            line = f"refused: {found[0].outcome.why}"
-            return Row(name=name, verdict="convention", line=line, tried=len(cases))
+            trouble = found[0].outcome.answer.trouble
+            line = f"refused: {trouble}"
+            return Row(name=name, verdict=Verdict.CONVENTION, line=line, tried=len(cases), trouble=trouble)
         return None
 
     def _failed(self, name: str, tried: int, found: Sequence[Found]) -> Row:
         worst = max(found, key=lambda each: each.outcome.ratio if np.isfinite(each.outcome.ratio) else 0.0)
         least = worst if self._hung else self._shrunk(worst)
-        line = f"{len(found)} of {tried}: {least.outcome.why}; the call: {self.judge.call_of(least.case)}"
-        return Row(
-            name=name, verdict="fails", line=line, tried=tried, ratio=worst.outcome.ratio, counterexample=least
-        )
+        call = self.judge.call_of(least.case)
+        wrong = Wrong(f"{least.outcome.why}; {CALL}{call}", least.outcome.answer.trouble, call)
+        said = failed(wrong, f"{len(found)} of {tried}: ", tried, ratio=worst.outcome.ratio, counterexample=least)
+        row = row_of(name, said)
+        assert row is not None
+        return row
 
     def _shrunk(self, found: Found) -> Found:
         """A smaller case that fails in the same way."""
@@ -106,7 +109,9 @@ class LinearSuite(Suite):
             for case in _simpler(found.case, self.way):
                 left -= 1
                 outcome = self.judge.judge(case)
-                if outcome.why and bool(outcome.answer.trouble) == raises and NOT_CALLED not in outcome.why:
+                trouble = outcome.answer.trouble
+                is_made = trouble is None or trouble.fault is not Fault.NOT_CALLED
+                if outcome.why and bool(trouble) == raises and is_made:
                     found, shrunk = Found(case, outcome), True
                     break
         return found

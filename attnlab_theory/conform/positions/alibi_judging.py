@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention.tolerances import HALF_EPS
+from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import ADAPTER, Call, Parameter, PositionSuite, Shown, largest, off
-from attnlab_theory.conform.suite import HUNG, Said
+from attnlab_theory.conform.suite import HUNG, Said, Wrong, failed
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "heads": (
@@ -83,7 +84,7 @@ class Answer(NamedTuple):
     """What came back."""
 
     call: Call
-    trouble: str = ""
+    trouble: Trouble | None = None
     bias: np.ndarray = np.zeros((0, 0, 0))
     """[h t s], or [h 1 s] where all rows are one."""
 
@@ -102,7 +103,8 @@ class Biases(PositionSuite):
         if "queries" in self.names and "keys" not in self.names and "length" in self.names:
             self.names["keys"] = self.names.pop("length")
         self.two = "queries" in self.names and "keys" in self.names
-        self.axes, self.shift, self.future, self.why, self.heads = "hts", 0, "", "", 4
+        self.axes, self.shift, self.future, self.heads = "hts", 0, "", 4
+        self.why: Trouble | str = ""
         self.gives, self.narrow, self.alignment = "float32", "", "end"
         self._slopes: dict[int, np.ndarray | None] = {}
         self._settle()
@@ -133,8 +135,8 @@ class Biases(PositionSuite):
         sizes = {"h": heads, "t": size.queries, "s": size.keys, "1": 1}
         expected = tuple(sizes[axis] for axis in self.axes)
         if came.shape != expected:
-            return Answer(made, f"gave {[*came.shape]} where {[*expected]} was expected")
-        return Answer(made, "", came.reshape(heads, 1 if self.one_row else size.queries, size.keys))
+            return Answer(made, misshapen(came.shape, expected))
+        return Answer(made, None, came.reshape(heads, 1 if self.one_row else size.queries, size.keys))
 
     def _settle(self) -> None:
         size, said = Size(4, 5, 7) if self.two else Size(4, 6, 6), []
@@ -233,7 +235,7 @@ class Biases(PositionSuite):
         if "heads" not in self.names:
             self.profile.append(("heads", f"{self.heads}"))
 
-    def judge(self, size: Size, slopes: np.ndarray | None = None) -> tuple[float, str, Shown | None]:
+    def judge(self, size: Size, slopes: np.ndarray | None = None) -> tuple[float, Wrong | None, Shown | None]:
         """Ask, and compare with the published slopes: how many tolerances it is off, and in words.
 
         Args:
@@ -242,8 +244,7 @@ class Biases(PositionSuite):
         """
         answer = self.ask(size)
         if answer.trouble:
-            said = f"{answer.trouble}; {answer.call.words(self.names)}"
-            return np.inf, said, Shown(answer.call, None, (), 0.0)
+            return np.inf, self.trouble(answer), Shown(answer.call, None, (), 0.0)
         own = self.own(size)
         slopes = published(len(answer.bias)) if slopes is None else slopes
         from_own, distance = self.past(answer.bias, own)
@@ -254,10 +255,10 @@ class Biases(PositionSuite):
         ratio, place = largest(np.where(past, from_own, 0.0), right, most)
         if ratio <= 1:
             self.largest = max(self.largest, ratio)
-            return ratio, "", None
+            return ratio, None, None
         h, t, j = place
         said = f"head {h}, query {t}: key {j} gets {from_own[place]:.7g} less what its own key gets, and not"
-        said = f"{said} {right[place]:.7g}{off(ratio)}; {answer.call.words(self.names)}"
+        said = self.wrong(f"{said} {right[place]:.7g}{off(ratio)}", answer.call)
         where = tuple({"h": h, "t": t, "s": j}.get(axis, 0) for axis in self.axes)
         back = tuple({"h": h, "t": t, "s": int(own[t])}.get(axis, 0) for axis in self.axes)
         return ratio, said, Shown(answer.call, None, where, float(right[place]), back)
@@ -273,9 +274,10 @@ class Biases(PositionSuite):
                 if self._hung >= HUNG:
                     break
         if not fails:
-            return Said("holds", f"largest error {worst:.2g} of its tolerance", len(sizes), ratio=worst)
+            return Said(Verdict.HOLDS, f"largest error {worst:.2g} of its tolerance", len(sizes), ratio=worst)
         ratio, why, shown = max(fails, key=lambda each: each[0] if np.isfinite(each[0]) else 0.0)
-        return Said("fails", f"{len(fails)} of {len(sizes)}: {why}", len(sizes), shown, worst)
+        said = failed(why, f"{len(fails)} of {len(sizes)}: ", len(sizes), counterexample=shown)
+        return said._replace(ratio=worst, failures=len(fails))
 
     def read(self, heads: int) -> np.ndarray | None:
         """The slopes of a number of heads, where they are not the published ones; None where they are."""

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, NOT_FINITE, Verdict
 from attnlab_theory.conform.positions.alibi_judging import FUTURES, Biases, Size, published
 from attnlab_theory.conform.positions.calling import Shown
-from attnlab_theory.conform.suite import NOTHING, Said, refuses
+from attnlab_theory.conform.suite import NOTHING, Said, failed, refuses
 
 Law = Callable[[Biases], Said]
 
@@ -20,8 +21,8 @@ def falling(suite: Biases) -> Said:
     """A row falls in proportion to the distance."""
     if suite.why:
         answer = suite.ask(Size(suite.heads, 6, 6))
-        return Said("fails", suite.why, counterexample=Shown(answer.call, None, (), 0.0))
-    return Said("holds", "past keys lie on a straight line")
+        return failed(suite.why, counterexample=Shown(answer.call, None, (), 0.0))
+    return Said(Verdict.HOLDS, "past keys lie on a straight line")
 
 
 def _slopes(suite: Biases, numbers: Sequence[int]) -> Said:
@@ -30,14 +31,14 @@ def _slopes(suite: Biases, numbers: Sequence[int]) -> Said:
     for heads in numbers:
         size = Size(heads, 33, 33)
         read = suite.read(heads)
-        if read is not None and suite.ask(size).trouble == "":
+        if read is not None and suite.ask(size).trouble is None:
             if not (read > 0).all():
                 h = int(np.argmax(read <= 0))
                 said = f"head {h} of {heads} adds {-read[h]:.4g} for each token of distance: far keys get no less"
-                return Said("fails", said, tried, suite.judge(size, None)[2])
+                return Said(Verdict.FAILS, said, tried, suite.judge(size, None)[2])
             if len(np.unique(np.round(read, 9))) < heads:
                 return Said(
-                    "fails",
+                    Verdict.FAILS,
                     f"two of {heads} heads have the same slope: {_few(read)}",
                     tried,
                     suite.judge(size, None)[2],
@@ -46,16 +47,16 @@ def _slopes(suite: Biases, numbers: Sequence[int]) -> Said:
             what = "the published slopes in another order" if is_order else "slopes of its own"
             other = other or f"{heads} heads: {what}, {_few(read)}"
         ratio, why, shown = suite.judge(size, read)
-        if refuses(why) and tried:
+        if why and refuses(why.trouble) and tried:
             other = other or f"{heads} heads are refused: {why}"
             continue
         if why:
-            return Said("fails", why, tried + 1, shown, ratio)
+            return failed(why, tried=tried + 1, counterexample=shown, ratio=ratio)
         worst, tried = max(worst, ratio), tried + 1
     if other:
-        return Said("convention", other, tried)
+        return Said(Verdict.CONVENTION, other, tried)
     names = ", ".join(map(str, numbers))
-    return Said("holds", f"of {names} heads: largest error {worst:.2g} of its tolerance", tried, ratio=worst)
+    return Said(Verdict.HOLDS, f"of {names} heads: largest error {worst:.2g} of its tolerance", tried, ratio=worst)
 
 
 def _few(slopes: np.ndarray) -> str:
@@ -64,13 +65,13 @@ def _few(slopes: np.ndarray) -> str:
 
 def slopes(suite: Biases) -> Said:
     """The published slopes, where heads are a power of two."""
-    if suite.gives == "float64" and _slopes(suite, _numbers(suite, (4,))).verdict == "fails":
+    if suite.gives == "float64" and _slopes(suite, _numbers(suite, (4,))).verdict is Verdict.FAILS:
         suite.narrow = "float32"
     if "heads" not in suite.names and suite.heads not in POWERS:
         return NOTHING
     said = _slopes(suite, _numbers(suite, POWERS))
-    if suite.narrow and said.verdict == "holds":
-        return Said("convention", "computed in float32, given in float64", said.tried)
+    if suite.narrow and said.verdict is Verdict.HOLDS:
+        return Said(Verdict.CONVENTION, "computed in float32, given in float64", said.tried)
     return said
 
 
@@ -95,10 +96,10 @@ def one_token(suite: Biases) -> Said:
     """One query on one key has a bias that is a number."""
     answer = suite.ask(Size(suite.heads, 1, 1))
     if answer.trouble:
-        return Said("fails", f"{answer.trouble}; {answer.call.words(suite.names)}")
+        return failed(suite.trouble(answer))
     if not np.isfinite(answer.bias).all():
-        return Said("fails", f"gave {answer.bias.ravel()[0]:g}; {answer.call.words(suite.names)}")
-    return Said("holds", "a number for each head")
+        return failed(suite.wrong(f"gave {answer.bias.ravel()[0]:g}", answer.call, NOT_FINITE))
+    return Said(Verdict.HOLDS, "a number for each head")
 
 
 def more_keys(suite: Biases) -> Said:
@@ -111,22 +112,20 @@ def more_keys(suite: Biases) -> Said:
 def future(suite: Biases) -> Said:
     """What becomes of keys after the query is told; it has to be one thing at every size."""
     if suite.one_row:
-        return Said("convention", "all rows are one: a causal mask has to hide what comes after a query")
+        return Said(Verdict.CONVENTION, "all rows are one: a causal mask has to hide what comes after a query")
     pairs = ((4, 6), (5, 9)) if suite.two else ()
     for t, s in ((9, 9), (33, 33), *pairs):
         answer = suite.ask(Size(suite.heads, t, s))
         if answer.trouble:
-            return Said("fails", f"{answer.trouble}; {answer.call.words(suite.names)}")
+            return failed(suite.trouble(answer))
         if np.isnan(answer.bias).any():
-            return Said("fails", f"NaN; {answer.call.words(suite.names)}")
+            return failed(suite.wrong("NaN", answer.call, NOT_FINITE))
         own = suite.own(Size(suite.heads, t, s))
         found = suite.future_of(answer.bias, own)
         if found != suite.future and (np.arange(s) > own[:, None]).any():
             was, now = (FUTURES.get(each, "no rule that is known") for each in (suite.future, found))
-            return Said(
-                "fails", f"keys after the query get {was} once, then {now}; {answer.call.words(suite.names)}"
-            )
-    return Said("convention", FUTURES[suite.future])
+            return failed(suite.wrong(f"keys after the query get {was} once, then {now}", answer.call))
+    return Said(Verdict.CONVENTION, FUTURES[suite.future])
 
 
 def long(suite: Biases) -> Said:
@@ -139,7 +138,7 @@ def long(suite: Biases) -> Said:
     else:
         sizes = [Size(heads, 300, 300), Size(1, 1200, 1200)] if "heads" in suite.names else [Size(heads, 200, 200)]
     said = suite.all_of(sizes)
-    if said.verdict == "holds":
+    if said.verdict is Verdict.HOLDS:
         return said._replace(line=f"up to {sizes[-1].keys} keys: {said.line}")
     return said
 
@@ -152,10 +151,10 @@ def same_result(suite: Biases) -> Said:
         suite.ask(other)
         again = suite.ask(size)
         if first.trouble != again.trouble or not np.array_equal(first.bias, again.bias, equal_nan=True):
-            return Said(
-                "fails", f"the same call gives another answer after other calls; {first.call.words(suite.names)}"
+            return failed(
+                suite.wrong("the same call gives another answer after other calls", first.call, ANOTHER_ANSWER)
             )
-    return Said("holds", "also after another length and number of heads", 3)
+    return Said(Verdict.HOLDS, "also after another length and number of heads", 3)
 
 
 def _judged(law: Law) -> Law:

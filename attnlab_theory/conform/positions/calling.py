@@ -1,14 +1,15 @@
 """Calls of a target whose arguments are found by their names, each kept as lines of numpy that draw its arrays."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from attnlab_theory.conform.attention.cases import rounded, storage
 from attnlab_theory.conform.attention.tolerances import HALF_EPS
 from attnlab_theory.conform.calls import Reply, call
-from attnlab_theory.conform.suite import LawSuite, Row
+from attnlab_theory.conform.finding import WROTE, Trouble
+from attnlab_theory.conform.suite import LawSuite, Row, Wrong
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place
@@ -107,6 +108,20 @@ class Shown(NamedTuple):
     """A call that is made first; the number at the same place of its answer is the right one."""
 
 
+class Answered(Protocol):
+    """What came back from a call."""
+
+    @property
+    def call(self) -> Call:
+        """What was handed over."""
+        ...
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What went wrong."""
+        ...
+
+
 class PositionSuite(LawSuite):
     """A target whose arguments are told by their names."""
 
@@ -123,7 +138,8 @@ class PositionSuite(LawSuite):
         self.uses: Sequence[str] = about["uses"]
         self.is_class: bool = about.get("class", False)
         self.framework = self.declared.get("framework", "numpy")
-        self.changed, self.printed = "", ""
+        self.changed: Wrong | None = None
+        self.printed = ""
         self.kinds: dict[str, str] = {}
         found = about["parameters"]
         self.parameters = None if found is None else [Parameter(*each) for each in found]
@@ -187,12 +203,20 @@ class PositionSuite(LawSuite):
         order = [*placed, *(r for r in named if r in arrays)]
         if reply.changed and not self.changed:
             written = ", ".join(self.names.get(order[i], order[i]) for i in reply.changed)
-            self.changed = f"the call writes into {written}; {asked.words(self.names)}"
+            self.changed = self.wrong(f"the call writes into {written}", asked, WROTE)
         self.printed = self.printed or reply.printed
         self.note(reply.trouble)
         if reply.kind:
             self.kinds.setdefault(asked.kind, reply.kind)
         return reply
+
+    def wrong(self, line: str, asked: Call, trouble: Trouble | None = None) -> Wrong:
+        """What is wrong with a call: a sentence, at the end of which the call stands."""
+        return Wrong(f"{line}; {asked.words(self.names)}", trouble, asked.shown(self.names))
+
+    def trouble(self, answer: Answered) -> Wrong:
+        """The trouble of an answer, and its call."""
+        return self.wrong(str(answer.trouble), answer.call, answer.trouble)
 
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""

@@ -88,7 +88,8 @@ def read(suite: Rotation, case: Case, way: Way) -> Reading:
         ]
         answer = suite.ask(case, way, given)
         if answer.trouble:
-            return NONE._replace(why=f"{answer.call.words(suite.names)}: {answer.trouble}")
+            wrong = suite.trouble(answer)
+            return NONE._replace(why=wrong._replace(line=f"{answer.call.words(suite.names)}: {answer.trouble}"))
         matrix[..., j] = answer.outputs[0]
     if not np.isfinite(matrix).all():
         return NONE._replace(why="unit vectors become numbers that are not finite")

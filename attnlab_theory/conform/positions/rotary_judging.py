@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform.finding import Fault, Trouble, Verdict, misshapen
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import (
@@ -20,7 +21,7 @@ from attnlab_theory.conform.positions.calling import (
 )
 from attnlab_theory.conform.positions.frequencies import Fit, unwrapped
 from attnlab_theory.conform.positions.rotary_ways import Case, Reading, Way
-from attnlab_theory.conform.suite import HUNG, Said
+from attnlab_theory.conform.suite import HUNG, Said, Wrong, failed
 
 SETTLED = (0, 1, 8, 64, 512, 4096, 32768)
 """Positions at which frequencies of no known base are read off."""
@@ -30,7 +31,7 @@ class Answer(NamedTuple):
     """What came back."""
 
     call: Call
-    trouble: str = ""
+    trouble: Trouble | None = None
     outputs: Sequence[np.ndarray] = ()
     """[b h t d] each: of the queries and the keys, or of the one array."""
     kind: str = ""
@@ -40,8 +41,8 @@ class Outcome(NamedTuple):
     """What one answer is worth."""
 
     ratio: float
-    why: str
-    """In words, if it is wrong."""
+    why: Wrong | None
+    """What is wrong with it."""
     shown: Shown | None = None
 
 
@@ -54,7 +55,7 @@ class Rotation(PositionSuite):
     way: Way
     reading: Reading
     fit: Fit
-    why = ""
+    why: Wrong | str = ""
     """Why channels turn in no known way; empty if they do."""
     trial: tuple[int, ...]
     """Positions of trial calls."""
@@ -81,13 +82,13 @@ class Rotation(PositionSuite):
             return Answer(made, reply.trouble)
         vectors = [role for role in made.values if role in ("q", "k", "x")]
         if len(reply.arrays) < len(vectors):
-            return Answer(made, f"gave {len(reply.arrays)} array where {len(vectors)} were expected")
+            return Answer(made, Trouble(fault=Fault.FEWER, gave=(len(reply.arrays),), wanted=(len(vectors),)))
         for role, came in zip(vectors, reply.arrays, strict=False):
             expected = made.array(role).shape
             if came.shape != expected:
-                return Answer(made, f"gave {[*came.shape]} where {[*expected]} was expected")
+                return Answer(made, misshapen(came.shape, expected))
         outputs = [ways.inward(x, way.layout) for x in reply.arrays[: len(vectors)]]
-        return Answer(made, "", outputs, reply.kind)
+        return Answer(made, None, outputs, reply.kind)
 
     @property
     def required(self) -> set[str]:
@@ -175,8 +176,8 @@ class Rotation(PositionSuite):
         answer = self.ask(case)
         if answer.trouble:
             where = Shown(answer.call, None, (), 0.0)
-            return Outcome(np.inf, f"{answer.trouble}; {answer.call.words(self.names)}", where)
-        worst = Outcome(0.0, "")
+            return Outcome(np.inf, self.trouble(answer), where)
+        worst = Outcome(0.0, None)
         for part, given in enumerate(answer.outputs):
             right, most = self.exact(case, answer.call, part, kind or coarser_of(case.kind, answer.kind))
             ratio, place = largest(given, right, most)
@@ -187,12 +188,15 @@ class Rotation(PositionSuite):
                 name = f" of the {('queries', 'keys')[part]}" if several else ""
                 worst = Outcome(
                     ratio,
-                    f"{given[place]:.7g} where {right[place]:.7g} is right{off(ratio)}, at"
-                    f" [{' '.join(self.way.layout)}] = {[*where]}{name}; {answer.call.words(self.names)}",
+                    self.wrong(
+                        f"{given[place]:.7g} where {right[place]:.7g} is right{off(ratio)}, at"
+                        f" [{' '.join(self.way.layout)}] = {[*where]}{name}",
+                        answer.call,
+                    ),
                     Shown(answer.call, part if several else None, where, float(right[place])),
                 )
             elif ratio <= 1 and not worst.why:
-                worst = Outcome(max(worst.ratio, ratio), "")
+                worst = Outcome(max(worst.ratio, ratio), None)
         if not worst.why and not kind:
             self.largest = max(self.largest, worst.ratio)
         return worst
@@ -208,8 +212,9 @@ class Rotation(PositionSuite):
                 if self._hung >= HUNG:
                     break
         if not fails:
-            return Said("holds", f"largest error {worst:.2g} of its tolerance", len(cases), ratio=worst)
+            return Said(Verdict.HOLDS, f"largest error {worst:.2g} of its tolerance", len(cases), ratio=worst)
         # A call that raises says more than a number of any size, if all do.
         most = max(fails, key=lambda each: each.ratio if np.isfinite(each.ratio) else 0.0)
-        line = f"{len(fails)} of {len(cases)}: {most.why}"
-        return Said("fails", line, len(cases), most.shown, max(each.ratio for each in fails))
+        assert most.why is not None
+        said = failed(most.why, f"{len(fails)} of {len(cases)}: ", len(cases), failures=len(fails))
+        return said._replace(counterexample=most.shown, ratio=max(each.ratio for each in fails))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.positions import rotary_together as together
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions.calling import Shown, drawn
@@ -9,7 +10,7 @@ from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
 from attnlab_theory.conform.positions.rotary_widths import widths
 from attnlab_theory.conform.precision import told
-from attnlab_theory.conform.suite import NOTHING, Said, refuses
+from attnlab_theory.conform.suite import CALL, NOTHING, Said, Wrong, failed, refused, refuses
 
 LARGE = (300, 1023, 2047, 4095, 16383, 131071)
 """Positions of long texts."""
@@ -28,8 +29,8 @@ def turning(suite: Rotation) -> Said:
         shape = tuple(ways.shape_of(case, suite.way.layout, 1))
         unit = drawn(f"np.eye({case.width})[0] + np.zeros({shape})", case.kind)
         answer = suite.ask(case, given=[unit, unit])
-        return Said("fails", suite.why, counterexample=Shown(answer.call, None, (), 0.0))
-    return Said("holds", f"{suite.reading.turning // 2} pairs of {suite.way.width} channels")
+        return failed(suite.why, counterexample=Shown(answer.call, None, (), 0.0))
+    return Said(Verdict.HOLDS, f"{suite.reading.turning // 2} pairs of {suite.way.width} channels")
 
 
 def rotation(suite: Rotation) -> Said:
@@ -41,9 +42,9 @@ def rotation(suite: Rotation) -> Said:
 def position_0(suite: Rotation) -> Said:
     """Nothing turns at position 0."""
     if suite.way.shift:
-        return Said("convention", f"row 0 stands at {suite.way.shift:g}")
+        return Said(Verdict.CONVENTION, f"row 0 stands at {suite.way.shift:g}")
     if suite.way.scale != 1:
-        return Said("convention", f"vectors are multiplied by {suite.way.scale:.4g}")
+        return Said(Verdict.CONVENTION, f"vectors are multiplied by {suite.way.scale:.4g}")
     return suite.all_of([Case((0,), seed=seed) for seed in range(2)])
 
 
@@ -64,13 +65,13 @@ def large(suite: Rotation) -> Said:
         outcome = suite.judge(case)
         if outcome.why:
             last = last or together.reach(suite)
-            if refuses(outcome.why) and (tried or last < LARGE[0]):
-                return Said("convention", f"refused beyond {last}: {outcome.why}", tried)
-            return Said("fails", outcome.why, tried + 1, outcome.shown, outcome.ratio)
+            if refuses(outcome.why.trouble) and (tried or last < LARGE[0]):
+                return refused(outcome.why, f"refused beyond {last}: ", tried)
+            return failed(outcome.why, tried=tried + 1, counterexample=outcome.shown, ratio=outcome.ratio)
         worst, tried, last = max(worst, outcome.ratio), tried + 1, max(case.positions)
     if not tried:
         return NOTHING
-    return Said("holds", f"up to {last}: largest error {worst:.2g} of its tolerance", tried, ratio=worst)
+    return Said(Verdict.HOLDS, f"up to {last}: largest error {worst:.2g} of its tolerance", tried, ratio=worst)
 
 
 def one_token(suite: Rotation) -> Said:
@@ -91,11 +92,13 @@ def by_row(suite: Rotation) -> Said:
     if suite.way.told != "positions" or "b" not in suite.way.layout:
         return NOTHING
     outcome = suite.judge(Case(own_rows=True, seed=3))
-    if refuses(outcome.why) and not suite.way.by_row:
-        return Said("convention", f"positions [b t] are refused: {outcome.why.partition(' (')[0]}")
+    if outcome.why and outcome.why.trouble and refuses(outcome.why.trouble) and not suite.way.by_row:
+        trouble = outcome.why.trouble
+        line = f"positions [b t] are refused: {str(trouble).partition(' (')[0]}"
+        return Said(Verdict.CONVENTION, line, trouble=trouble)
     if outcome.why:
-        return Said("fails", outcome.why, 1, outcome.shown, outcome.ratio)
-    return Said("holds", f"positions [b t]: largest error {outcome.ratio:.2g} of its tolerance")
+        return failed(outcome.why, counterexample=outcome.shown, ratio=outcome.ratio)
+    return Said(Verdict.HOLDS, f"positions [b t]: largest error {outcome.ratio:.2g} of its tolerance")
 
 
 def base(suite: Rotation) -> Said:
@@ -122,11 +125,12 @@ def fewer_keys(suite: Rotation) -> Said:
     if "k" not in suite.names or "h" not in suite.way.layout:
         return NOTHING
     outcome = suite.judge(Case(heads=4, key_heads=2, seed=9))
-    if refuses(outcome.why):
-        return Said("convention", f"refused: {outcome.why.partition('; the call')[0]}")
+    if outcome.why and refuses(outcome.why.trouble):
+        trouble = outcome.why.trouble
+        return Said(Verdict.CONVENTION, f"refused: {trouble}", trouble=trouble)
     if outcome.why:
-        return Said("fails", outcome.why, 1, outcome.shown, outcome.ratio)
-    return Said("holds", f"4 heads of queries, 2 of keys: largest error {outcome.ratio:.2g} of its tolerance")
+        return failed(outcome.why, counterexample=outcome.shown, ratio=outcome.ratio)
+    return Said(Verdict.HOLDS, f"4 heads of queries, 2 of keys: largest error {outcome.ratio:.2g} of its tolerance")
 
 
 def strided(suite: Rotation) -> Said:
@@ -147,13 +151,12 @@ def kind(name: str) -> Callable[[Rotation], Said]:
         elif suite.framework != "jax":
             cases.append(Case(tuple(range(300)), 1, 1, 1, kind=name, seed=2))
         said = suite.all_of(cases)
-        if said.verdict != "fails":
+        if said.verdict is not Verdict.FAILS:
             return said
-        every, _, line = said.line.partition(": ")
-        if every == f"{len(cases)} of {len(cases)}" and refuses(line):
-            return Said("convention", f"refused: {line}", said.tried)
-        if name == "float64" and suite.all_of(cases, "float32").verdict == "holds":
-            return Said("convention", told(said.ratio), said.tried)
+        if said.failures == len(cases) and refuses(said.trouble):
+            return refused(Wrong(f"{said.trouble}; {CALL}{said.case}", said.trouble, said.case), tried=said.tried)
+        if name == "float64" and suite.all_of(cases, "float32").verdict is Verdict.HOLDS:
+            return Said(Verdict.CONVENTION, told(said.ratio), said.tried)
         return said
 
     return law

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, Verdict
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import Given, Shown, drawn, largest, off
 from attnlab_theory.conform.positions.frequencies import SHORT, power
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
-from attnlab_theory.conform.suite import NOTHING, Said, refuses
+from attnlab_theory.conform.suite import NOTHING, Said, Wrong, failed, refuses
 
 SCATTERED = (3, 0, 11, 5, 5, 40, 1)
 """Positions in no order, one of them twice."""
@@ -22,7 +23,7 @@ def norms(suite: Rotation) -> Said:
     case = ways.fitted(Case(scattered(suite), seed=8), suite.way)
     answer = suite.ask(case)
     if answer.trouble:
-        return Said("fails", f"{answer.trouble}; {answer.call.words(suite.names)}")
+        return failed(suite.trouble(answer))
     n = suite.turning(case.width)
     first, second = ways.firsts(suite.way.pairs, n)
     for part, given in enumerate(answer.outputs):
@@ -33,10 +34,10 @@ def norms(suite: Rotation) -> Said:
         ratio, place = largest(after, before * suite.way.scale, most)
         if ratio > 1:
             said = f"a pair of length {before[place]:.7g} becomes one of {after[place]:.7g}{off(ratio)}"
-            return Said("fails", f"{said}; {answer.call.words(suite.names)}", ratio=ratio)
+            return failed(suite.wrong(said, answer.call), ratio=ratio)
         if not np.array_equal(given[..., n:], x[..., n:]):
-            return Said("fails", f"channels from {n} on do not turn, and change; {answer.call.words(suite.names)}")
-    return Said("holds", "of pairs; channels that do not turn stay as they are")
+            return failed(suite.wrong(f"channels from {n} on do not turn, and change", answer.call))
+    return Said(Verdict.HOLDS, "of pairs; channels that do not turn stay as they are")
 
 
 def relativity(suite: Rotation) -> Said:
@@ -50,9 +51,9 @@ def relativity(suite: Rotation) -> Said:
     for start in starts:
         case = Case(tuple(range(start, start + size)), 1, 1, 1)
         found = _scores(suite, ways.fitted(case, suite.way))
-        if isinstance(found, str):
+        if isinstance(found, Wrong):
             if not scores:
-                return Said("fails", found)
+                return failed(found)
             break
         scores.append(found)
     for (one, most), (other, more) in zip([scores[0]] * len(scores), scores, strict=True):
@@ -63,11 +64,13 @@ def relativity(suite: Rotation) -> Said:
             worst, tried = max(worst, ratio), tried + 1
             if ratio > 1:
                 said = f"{-k} apart: the score is {a[0]:.7g} at one place and {b[place]:.7g} at another{off(ratio)}"
-                return Said("fails", f"{said}; {size} positions from each of {[*starts]} on", tried, ratio=ratio)
-    return Said("holds", f"largest error {worst:.2g} of its tolerance", tried, ratio=worst)
+                return Said(
+                    Verdict.FAILS, f"{said}; {size} positions from each of {[*starts]} on", tried, ratio=ratio
+                )
+    return Said(Verdict.HOLDS, f"largest error {worst:.2g} of its tolerance", tried, ratio=worst)
 
 
-def _scores(suite: Rotation, case: Case) -> tuple[np.ndarray, np.ndarray] | str:
+def _scores(suite: Rotation, case: Case) -> tuple[np.ndarray, np.ndarray] | Wrong:
     """All scores of one query and one key, [t t], and how far they may be off; or what went wrong."""
     code = "np.random.default_rng({seed}).standard_normal({width}) + np.zeros({shape})"
     shape = tuple(ways.shape_of(case, suite.way.layout, 1))
@@ -76,8 +79,8 @@ def _scores(suite: Rotation, case: Case) -> tuple[np.ndarray, np.ndarray] | str:
         answers = [suite.ask(case, given=given)]
     else:
         answers = [suite.ask(case, given=[each]) for each in given]
-    if trouble := next((f"{a.trouble}; {a.call.words(suite.names)}" for a in answers if a.trouble), ""):
-        return trouble
+    if troubled := [each for each in answers if each.trouble]:
+        return suite.trouble(troubled[0])
     q, k = (x[0, 0] for a in answers for x in a.outputs)
     n, rows = suite.turning(case.width), ways.rows_of(case)[0] + suite.way.shift
     angles = tolerances.of_same_angles(rows, suite.frequencies(case.width)[0], tolerances.angle_kind(case.kind))
@@ -100,7 +103,7 @@ def composition(suite: Rotation) -> Said:
         one, two, both = (ways.fitted(Case((p,) * size, 1, 1, 1, seed=5), suite.way) for p in (m, n, m + n))
         whole, first = suite.ask(both), suite.ask(one)
         if first.trouble or whole.trouble:
-            return Said("fails", f"{first.trouble or whole.trouble}; {first.call.words(suite.names)}")
+            return failed(suite.trouble(first if first.trouble else whole))
         most = 2 * np.sum([suite.exact(case, whole.call, 0, "float32")[1] for case in (one, two, both)], 0)
         given = [
             drawn(f"np.array({_laid(x, suite).tolist()})", "float32")._replace(array=_laid(x, suite))
@@ -108,12 +111,12 @@ def composition(suite: Rotation) -> Said:
         ]
         second = suite.ask(two, given=given)
         if second.trouble:
-            return Said("fails", f"{second.trouble}; {second.call.words(suite.names)}")
+            return failed(suite.trouble(second))
         ratio, place = largest(second.outputs[0], whole.outputs[0], most + _partners(most, suite, both.width))
         if ratio > 1:
             said = f"{second.outputs[0][place]:.7g}, and {whole.outputs[0][place]:.7g} by {m + n} at once"
-            return Said("fails", f"turned by {m}, then by {n}: {said}{off(ratio)}", ratio=ratio)
-    return Said("holds", f"by up to {tried[-1][0]} and {tried[-1][1]}", len(tried))
+            return Said(Verdict.FAILS, f"turned by {m}, then by {n}: {said}{off(ratio)}", ratio=ratio)
+    return Said(Verdict.HOLDS, f"by up to {tried[-1][0]} and {tried[-1][1]}", len(tried))
 
 
 def _laid(x: np.ndarray, suite: Rotation) -> np.ndarray:
@@ -149,11 +152,11 @@ def prefix(suite: Rotation) -> Said:
             suite.ask(case, given=[drawn(code + part, "float32")] * 2) for case, part in ((one, cut), (other, ""))
         )
         if first.trouble:
-            return Said("fails", f"{first.trouble}; {first.call.words(suite.names)}", tried)
+            return failed(suite.trouble(first), tried=tried)
         if refuses(second.trouble):
             break
         if second.trouble:
-            return Said("fails", f"{second.trouble}; {second.call.words(suite.names)}", tried)
+            return failed(suite.trouble(second), tried=tried)
         tried += 1
         rows = ways.rows_of(one) + suite.way.shift
         n = suite.turning(one.width)
@@ -168,8 +171,8 @@ def prefix(suite: Rotation) -> Said:
             axes = dict(zip("bhtd", place, strict=True))
             where = tuple(axes[each] for each in suite.way.layout)
             shown = Shown(second.call, 0 if "k" in suite.names else None, where, 0.0, before=first.call)
-            return said._replace(counterexample=shown) if said.verdict == "fails" else said
-    return Said("holds", f"up to position {max(pairs[max(tried - 1, 0)][1])}", tried)
+            return said._replace(counterexample=shown) if said.verdict is Verdict.FAILS else said
+    return Said(Verdict.HOLDS, f"up to position {max(pairs[max(tried - 1, 0)][1])}", tried)
 
 
 def _grown(suite: Rotation, short: tuple[int, ...], long: tuple[int, ...], ratio: float, row: int) -> Said:
@@ -181,17 +184,17 @@ def _grown(suite: Rotation, short: tuple[int, ...], long: tuple[int, ...], ratio
     else:
         found = [suite.angles_at(p, suite.way.width, n, (last,)) for p in (1, 2, 4)]
     if found is None or any(each is None for each in found):
-        return Said("fails", at, ratio=ratio)
+        return Said(Verdict.FAILS, at, ratio=ratio)
     one, two, four = (np.asarray(each) for each in found)
     straight = max(np.abs(two - 2 * one).max(), np.abs(np.sin(four - 4 * one)).max()) < 1e-4
     slower = bool((one <= suite.frequencies(suite.way.width)[0] * (1 + 1e-4) + 1e-6).all())
     if not straight or not slower:
-        return Said("fails", at, ratio=ratio)
+        return Said(Verdict.FAILS, at, ratio=ratio)
     suite.grows_from = max(short) if last == 300 else LONG
     base = power(suite.fit._replace(base=0.0, read=one, error=np.full(len(one), 1e-6)))
     more = f" (base {base:,.5g} then)" if base else ""
     return Said(
-        "convention", f"frequencies fall with long texts{more}: keys that a cache keeps no longer fit. {at}"
+        Verdict.CONVENTION, f"frequencies fall with long texts{more}: keys that a cache keeps no longer fit. {at}"
     )
 
 
@@ -203,7 +206,7 @@ def apart(suite: Rotation) -> Said:
         return NOTHING
     first = suite.ask(case)
     if first.trouble:
-        return Said("fails", f"{first.trouble}; {first.call.words(suite.names)}")
+        return failed(suite.trouble(first))
     for axis, name in (("b", "batch element"), ("h", "head")):
         if axis not in suite.way.layout:
             continue
@@ -220,8 +223,8 @@ def apart(suite: Rotation) -> Said:
             not np.allclose(a[kept], b[kept], rtol=1e-6, atol=1e-6)
             for a, b in zip(answer.outputs, first.outputs, strict=True)
         ):
-            return Said("fails", f"another {name} moves when the last one is replaced by 1e3", tried)
-    return Said("holds", "batch elements and heads" if tried > 1 else "as far as there are several", tried)
+            return Said(Verdict.FAILS, f"another {name} moves when the last one is replaced by 1e3", tried)
+    return Said(Verdict.HOLDS, "batch elements and heads" if tried > 1 else "as far as there are several", tried)
 
 
 def same_result(suite: Rotation) -> Said:
@@ -235,16 +238,16 @@ def same_result(suite: Rotation) -> Said:
         if first.trouble != again.trouble or any(
             not np.array_equal(a, b) for a, b in zip(first.outputs, again.outputs, strict=True)
         ):
-            said = f"the same call gives another answer after other calls; {first.call.words(suite.names)}"
-            return Said("fails", said)
-    return Said("holds", "also after another length, width and type", len(between))
+            line = "the same call gives another answer after other calls"
+            return failed(suite.wrong(line, first.call, ANOTHER_ANSWER))
+    return Said(Verdict.HOLDS, "also after another length, width and type", len(between))
 
 
 def unchanged(suite: Rotation) -> Said:
     """No call has written into what it was given."""
     if suite.changed:
-        return Said("fails", suite.changed, suite.calls)
-    return Said("holds", f"in {suite.calls} calls", suite.calls)
+        return failed(suite.changed, tried=suite.calls)
+    return Said(Verdict.HOLDS, f"in {suite.calls} calls", suite.calls)
 
 
 def scattered(suite: Rotation) -> tuple[int, ...]:

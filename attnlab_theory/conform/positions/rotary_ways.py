@@ -9,6 +9,7 @@ import numpy as np
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads, laid_out, taken_in
 from attnlab_theory.conform.positions.calling import Call, Given, drawn, normal, whole
 from attnlab_theory.conform.positions.frequencies import formula
+from attnlab_theory.conform.suite import Wrong
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "q": ("q", "query", "queries", "xq", "q_embed"),
@@ -102,7 +103,7 @@ class Reading(NamedTuple):
     """How far they may be off, [pairs]."""
     shift: float
     scale: float
-    why: str = ""
+    why: Wrong | str = ""
     """Why it is no rotation that is known; then nothing else counts."""
 
 

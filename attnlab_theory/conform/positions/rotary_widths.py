@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions.calling import Shown
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
-from attnlab_theory.conform.suite import Said, refuses
+from attnlab_theory.conform.suite import Said, failed, refuses
 
 NEAR = 1e-3
 """How far frequencies and numbers of one table may be apart, in parts of them."""
@@ -22,21 +23,21 @@ def widths(suite: Rotation) -> Said:
         case = Case(width=width, seed=width, batch=1, heads=2, key_heads=2)
         probe = suite.ask(ways.fitted(case, suite.way))
         if not probe.trouble and not suite.turning(width):
-            said = f"no channel of {width} turns; {probe.call.words(suite.names)}"
-            return Said("fails", said, counterexample=Shown(probe.call, None, (), 0.0))
+            wrong = suite.wrong(f"no channel of {width} turns", probe.call)
+            return failed(wrong, counterexample=Shown(probe.call, None, (), 0.0))
         (refused if refuses(probe.trouble) else tried).append(case)
     more = ""
     if refused and (pair := _spread(suite, tried)) is not None:
         tried.remove(pair)
         more = ", and one pair is spread over all of its own"
     if not tried:
-        return Said("convention", f"one width: {own}; {len(refused)} others are refused{more}")
+        return Said(Verdict.CONVENTION, f"one width: {own}; {len(refused)} others are refused{more}")
     said = suite.all_of(tried)
-    if said.verdict == "fails" and all(_again(suite, each) for each in tried if suite.judge(each).why):
+    if said.verdict is Verdict.FAILS and all(_again(suite, each) for each in tried if suite.judge(each).why):
         numbers = ", ".join(str(each.width) for each in tried)
         line = f"one table, of {own} channels: vectors of {numbers} turn by its frequencies, again and again"
-        return Said("convention", line + more, len(tried))
-    if said.verdict == "holds" and refused:
+        return Said(Verdict.CONVENTION, line + more, len(tried))
+    if said.verdict is Verdict.HOLDS and refused:
         others = ", ".join(str(case.width) for case in refused)
         return said._replace(line=f"{said.line}; {others} refused{more}")
     return said
@@ -53,7 +54,8 @@ def _spread(suite: Rotation, tried: list[Case]) -> Case | None:
         return None
     case = ways.fitted(narrow[0], suite.way)
     shape = ways.shape_of(case._replace(width=turning), suite.way.layout, case.heads)
-    return narrow[0] if suite.ask(case).trouble.startswith(f"gave {shape} where ") else None
+    trouble = suite.ask(case).trouble
+    return narrow[0] if trouble and trouble.gave == tuple(shape) else None
 
 
 def _again(suite: Rotation, case: Case) -> bool:

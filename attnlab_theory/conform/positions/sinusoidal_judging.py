@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention.tolerances import HALF_EPS
+from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import (
     ADAPTER,
@@ -21,7 +22,7 @@ from attnlab_theory.conform.positions.calling import (
 )
 from attnlab_theory.conform.positions.frequencies import SHORT, TRIAL, Fit, fitted, power, unwrapped
 from attnlab_theory.conform.positions.rotary_ways import PAIRS, firsts
-from attnlab_theory.conform.suite import HUNG, Said, refuses
+from attnlab_theory.conform.suite import HUNG, Said, Wrong, failed, refuses
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "at": (
@@ -50,7 +51,7 @@ class Answer(NamedTuple):
     """What came back."""
 
     call: Call
-    trouble: str = ""
+    trouble: Trouble | None = None
     table: np.ndarray = np.zeros((0, 0))
     """[t d]."""
     kind: str = ""
@@ -69,7 +70,8 @@ class Sinusoids(PositionSuite):
         """Guess how it is called, and which columns are sines."""
         self.begin()
         self.axes, self.told, self.width = "td", "length", WIDTH
-        self.pairs, self.sine_first, self.shift, self.why = PAIRS[0], True, 0.0, ""
+        self.pairs, self.sine_first, self.shift = PAIRS[0], True, 0.0
+        self.why: Trouble | str = ""
         self.gives, self.narrow = "float32", ""
         self._settle()
         self._own: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -135,11 +137,11 @@ class Sinusoids(PositionSuite):
         sizes = {"t": rows, "d": came.shape[-1] if fixed and came.ndim else width, "1": 1, "b": 2}
         expected = tuple(sizes[axis] for axis in self.axes)
         if came.shape != expected:
-            return Answer(made, f"gave {[*came.shape]} where {[*expected]} was expected")
+            return Answer(made, misshapen(came.shape, expected))
         table = came[0] if self.axes == "btd" else came
         table = table.reshape(rows, sizes["d"])
         table = table if self.told == "positions" else table[np.asarray(positions, int)]
-        return Answer(made, "", table, reply.kind, came.shape)
+        return Answer(made, None, table, reply.kind, came.shape)
 
     def split(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sines and the cosines of a table, [t pairs] each."""
@@ -247,24 +249,25 @@ class Sinusoids(PositionSuite):
                 self.reached = n
         return self.reached
 
-    def judge(self, positions: Sequence[int], width: int = 0, base: float = 0.0) -> tuple[float, str, Shown | None]:
+    def judge(
+        self, positions: Sequence[int], width: int = 0, base: float = 0.0
+    ) -> tuple[float, Wrong | None, Shown | None]:
         """Ask, and compare with what is right: how many tolerances it is off, and in words if that is too much."""
         width = width or self.width
         answer = self.ask(positions, width, base)
         if answer.trouble:
-            said = f"{answer.trouble}; {answer.call.words(self.names)}"
-            return np.inf, said, Shown(answer.call, None, (), 0.0)
+            return np.inf, self.trouble(answer), Shown(answer.call, None, (), 0.0)
         right, most = self.exact(positions, width, base)
         ratio, place = largest(answer.table, right, most)
         if ratio <= 1:
             self.largest = max(self.largest, ratio)
-            return ratio, "", None
+            return ratio, None, None
         row = positions[place[0]]
         said = f"position {row}, column {place[1]}: {answer.table[place]:.7g} where {right[place]:.7g} is right"
         index = {"t": place[0] if self.told == "positions" else row, "d": place[1]}
         where = tuple(index.get(axis, 0) for axis in self.axes)
         shown = Shown(answer.call, None, where, float(right[place]))
-        return ratio, f"{said}{off(ratio)}; {answer.call.words(self.names)}", shown
+        return ratio, self.wrong(f"{said}{off(ratio)}", answer.call), shown
 
     def all_of(self, cases: Sequence[tuple[Any, ...]]) -> Said:
         """Judge several calls: the arguments of `judge`, each."""
@@ -277,6 +280,7 @@ class Sinusoids(PositionSuite):
                 if self._hung >= HUNG:
                     break
         if not fails:
-            return Said("holds", f"largest error {worst:.2g} of its tolerance", len(cases), ratio=worst)
+            return Said(Verdict.HOLDS, f"largest error {worst:.2g} of its tolerance", len(cases), ratio=worst)
         ratio, why, shown = max(fails, key=lambda each: each[0] if np.isfinite(each[0]) else 0.0)
-        return Said("fails", f"{len(fails)} of {len(cases)}: {why}", len(cases), shown, worst)
+        said = failed(why, f"{len(fails)} of {len(cases)}: ", len(cases), counterexample=shown)
+        return said._replace(ratio=worst, failures=len(fails))

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, NOT_FINITE, Verdict
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import Shown, largest, off
 from attnlab_theory.conform.positions.frequencies import formula
 from attnlab_theory.conform.positions.rotary_ways import firsts
 from attnlab_theory.conform.positions.sinusoidal_judging import Sinusoids
 from attnlab_theory.conform.precision import told
-from attnlab_theory.conform.suite import NOTHING, Said, refuses
+from attnlab_theory.conform.suite import NOTHING, Said, failed, refused, refuses
 
 Law = Callable[[Sinusoids], Said]
 
@@ -24,19 +25,19 @@ ROWS = 300
 def waves(suite: Sinusoids) -> Said:
     """Columns are sines and cosines of one angle, in pairs."""
     if suite.why:
-        return Said("fails", suite.why, counterexample=Shown(suite.ask(range(3)).call, None, (), 0.0))
-    return Said("holds", f"{suite.width // 2} pairs")
+        return failed(suite.why, counterexample=Shown(suite.ask(range(3)).call, None, (), 0.0))
+    return Said(Verdict.HOLDS, f"{suite.width // 2} pairs")
 
 
 def table(suite: Sinusoids) -> Said:
     """Every number is that of the formula."""
     cases = [(range(n),) for n in (1, 5, 17, 64) if n <= suite.longest()]
     said = suite.all_of(cases)
-    if said.verdict == "fails" and suite.gives == "float64":
+    if said.verdict is Verdict.FAILS and suite.gives == "float64":
         suite.narrow = "float32"
         again = suite.all_of(cases)
-        if again.verdict == "holds":
-            return Said("convention", told(said.ratio), said.tried)
+        if again.verdict is Verdict.HOLDS:
+            return Said(Verdict.CONVENTION, told(said.ratio), said.tried)
         suite.narrow = ""
     return said
 
@@ -44,7 +45,7 @@ def table(suite: Sinusoids) -> Said:
 def position_0(suite: Sinusoids) -> Said:
     """Row 0 has sines of 0 and cosines of 1."""
     if suite.shift:
-        return Said("convention", f"row 0 stands at {suite.shift:g}")
+        return Said(Verdict.CONVENTION, f"row 0 stands at {suite.shift:g}")
     return suite.all_of([((0,),)])
 
 
@@ -53,7 +54,7 @@ def relative(suite: Sinusoids) -> Said:
     rows, worst = tuple(range(min(64, suite.longest()))), 0.0
     answer = suite.ask(rows)
     if answer.trouble:
-        return Said("fails", f"{answer.trouble}; {answer.call.words(suite.names)}")
+        return failed(suite.trouble(answer))
     sines, cosines = suite.split(answer.table)
     _, most = suite.exact(rows, suite.width)
     first, _ = firsts(suite.pairs, suite.width)
@@ -67,8 +68,8 @@ def relative(suite: Sinusoids) -> Said:
         if ratio > 1:
             got, by = sines[k:][place], turned[place]
             said = f"{got:.7g} at position {place[0] + k}, and {by:.7g} by turning row {place[0]}"
-            return Said("fails", f"pair {place[1]}: {said}{off(ratio)}", ratio=ratio)
-    return Said("holds", f"by 1, 5 and 40: largest error {worst:.2g} of its tolerance", 3, ratio=worst)
+            return Said(Verdict.FAILS, f"pair {place[1]}: {said}{off(ratio)}", ratio=ratio)
+    return Said(Verdict.HOLDS, f"by 1, 5 and 40: largest error {worst:.2g} of its tolerance", 3, ratio=worst)
 
 
 def prefix(suite: Sinusoids) -> Said:
@@ -77,8 +78,7 @@ def prefix(suite: Sinusoids) -> Said:
     for short, long in pairs:
         one, other = suite.ask(range(short)), suite.ask(range(long))
         if one.trouble or other.trouble:
-            bad = one if one.trouble else other
-            return Said("fails", f"{bad.trouble}; {bad.call.words(suite.names)}")
+            return failed(suite.trouble(one if one.trouble else other))
         rows = np.arange(short) + suite.shift
         same = tolerances.of_same_angles(rows, suite.frequencies(suite.width)[0], suite.narrow or suite.gives)
         most = np.full(one.table.shape, 2 * same.max())
@@ -88,8 +88,8 @@ def prefix(suite: Sinusoids) -> Said:
             where = tuple({"t": place[0], "d": place[1]}.get(axis, 0) for axis in suite.axes)
             shown = Shown(other.call, None, where, 0.0, before=one.call)
             said = f"{said} and {other.table[place]:.7g} in one of {long}{off(ratio)}"
-            return Said("fails", said, counterexample=shown, ratio=ratio)
-    return Said("holds", f"of up to {pairs[-1][1]} rows", len(pairs))
+            return Said(Verdict.FAILS, said, counterexample=shown, ratio=ratio)
+    return Said(Verdict.HOLDS, f"of up to {pairs[-1][1]} rows", len(pairs))
 
 
 def large(suite: Sinusoids) -> Said:
@@ -102,14 +102,14 @@ def large(suite: Sinusoids) -> Said:
     worst, tried = 0.0, 0
     for case in last:
         ratio, why, shown = suite.judge(*case)
-        if refuses(why):
+        if why and refuses(why.trouble):
             before = max(last[tried - 1][0]) if tried else suite.longest() - 1
-            return Said("convention", f"refused beyond {before}: {why}", tried)
+            return refused(why, f"refused beyond {before}: ", tried)
         if why:
-            return Said("fails", why, tried + 1, shown, ratio)
+            return failed(why, tried=tried + 1, counterexample=shown, ratio=ratio)
         worst, tried = max(worst, ratio), tried + 1
     said = f"up to position {max(last[-1][0])}: largest error {worst:.2g} of its tolerance"
-    return Said("holds", said, tried, ratio=worst)
+    return Said(Verdict.HOLDS, said, tried, ratio=worst)
 
 
 def in_any_order(suite: Sinusoids) -> Said:
@@ -128,16 +128,18 @@ def lengths(suite: Sinusoids) -> Said:
 def widths(suite: Sinusoids) -> Said:
     """Even widths, each with frequencies of its own."""
     if "width" not in suite.names and suite.told != "x":
-        return Said("convention", f"the width is {suite.width}")
+        return Said(Verdict.CONVENTION, f"the width is {suite.width}")
     tried = [n for n in (2, 4, 6, 10, 64, 130) if not refuses(suite.ask(range(7), n).trouble)]
     if not tried:
-        return Said("convention", f"the width is {suite.width}; others are refused")
+        return Said(Verdict.CONVENTION, f"the width is {suite.width}; others are refused")
     if suite.fit.counted == "all but one":
         # One pair cannot fall from 1 to 1 / base.
         tried = [n for n in tried if n > 2]
     said = suite.all_of([(range(7), n) for n in tried])
     return (
-        said if said.verdict == "fails" else said._replace(line=f"{said.line}; widths {', '.join(map(str, tried))}")
+        said
+        if said.verdict is Verdict.FAILS
+        else said._replace(line=f"{said.line}; widths {', '.join(map(str, tried))}")
     )
 
 
@@ -147,18 +149,18 @@ def odd_widths(suite: Sinusoids) -> Said:
         return NOTHING
     answer = suite.ask(range(9), 7)
     if answer.trouble:
-        return Said("convention", f"refused: {answer.trouble}")
+        return Said(Verdict.CONVENTION, f"refused: {answer.trouble}", trouble=answer.trouble)
     if not np.isfinite(answer.table).all():
-        return Said("fails", f"numbers that are not finite; {answer.call.words(suite.names)}")
+        return failed(suite.wrong("numbers that are not finite", answer.call, NOT_FINITE))
     even, _ = suite.exact(range(9), 6) if suite.fit.base else (np.full((9, 6), np.nan), None)
     if np.allclose(answer.table[:, :6], even, atol=2e-3) and not answer.table[:, 6].any():
-        return Said("convention", "a column of zeros after those of an even width")
+        return Said(Verdict.CONVENTION, "a column of zeros after those of an even width")
     if suite.fit.base and suite.pairs == "interleaved":
         angles = np.arange(9)[:, None] * formula(suite.fit.base, 4, 3.5, suite.fit.factor) + 0.0
         both = np.stack((np.sin(angles), np.cos(angles))[:: 1 if suite.sine_first else -1], -1).reshape(9, 8)
         if np.allclose(answer.table, both[:, :7], atol=2e-3):
-            return Said("convention", "the last column is left out")
-    return Said("convention", "neither a column of zeros nor one left out")
+            return Said(Verdict.CONVENTION, "the last column is left out")
+    return Said(Verdict.CONVENTION, "neither a column of zeros nor one left out")
 
 
 def base(suite: Sinusoids) -> Said:
@@ -173,16 +175,17 @@ def added(suite: Sinusoids) -> Said:
     if suite.told != "x":
         return NOTHING
     none, some = suite.ask(range(5)), suite.ask(range(5), filled=2.0)
-    if none.trouble or some.trouble:
-        return Said("fails", none.trouble or some.trouble)
+    if trouble := none.trouble or some.trouble:
+        return failed(trouble)
     apart = some.table - none.table
     if np.ptp(apart) > 1e-5:
         return Said(
-            "fails", f"with tokens of 2 in place of 0 its numbers move by {apart.min():.4g} to {apart.max():.4g}"
+            Verdict.FAILS,
+            f"with tokens of 2 in place of 0 its numbers move by {apart.min():.4g} to {apart.max():.4g}",
         )
     times = float(apart.mean()) / 2
     return Said(
-        "convention", "gives the table alone" if abs(times) < 1e-6 else f"tokens times {times:.4g} are added"
+        Verdict.CONVENTION, "gives the table alone" if abs(times) < 1e-6 else f"tokens times {times:.4g} are added"
     )
 
 
@@ -193,8 +196,8 @@ def same_result(suite: Sinusoids) -> Said:
         suite.ask(rows, width)
         again = suite.ask(range(6))
         if first.trouble != again.trouble or not np.array_equal(first.table, again.table):
-            return Said("fails", f"the same call gives another answer; {first.call.words(suite.names)}")
-    return Said("holds", "also after another length and width", 4)
+            return failed(suite.wrong("the same call gives another answer", first.call, ANOTHER_ANSWER))
+    return Said(Verdict.HOLDS, "also after another length and width", 4)
 
 
 def unchanged(suite: Sinusoids) -> Said:
@@ -202,8 +205,8 @@ def unchanged(suite: Sinusoids) -> Said:
     if suite.told == "length":
         return NOTHING
     if suite.changed:
-        return Said("fails", suite.changed, suite.calls)
-    return Said("holds", f"in {suite.calls} calls", suite.calls)
+        return failed(suite.changed, tried=suite.calls)
+    return Said(Verdict.HOLDS, f"in {suite.calls} calls", suite.calls)
 
 
 def _judged(law: Law) -> Law:

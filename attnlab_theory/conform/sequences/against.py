@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.sequences.continuations import SHORT
 from attnlab_theory.conform.sequences.language_model import LanguageModelSuite
 from attnlab_theory.conform.sequences.padding import REAL, TOKENS, masked
 from attnlab_theory.conform.sequences.suite import off
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed
 
-Logits = tuple[np.ndarray | None, str]
+Logits = tuple[np.ndarray | None, Trouble | None]
 """Logits [b t v], or None and what went wrong."""
 
 
@@ -34,16 +35,18 @@ def against(suite: LanguageModelSuite) -> Said:
         if one is None or other is None:
             if one is not None or other is not None:
                 where = "here" if one is None else "there"
-                return Said("fails", f"{asked}: only {where}: {trouble or more}", tried)
+                wrong = trouble or more
+                assert wrong is not None
+                return failed(wrong, f"{asked}: only {where}: ", tried)
             continue
         if one.shape != other.shape:
-            return Said("fails", f"{asked}: logits {[*one.shape]} here, and {[*other.shape]} there", tried)
+            return Said(Verdict.FAILS, f"{asked}: logits {[*one.shape]} here, and {[*other.shape]} there", tried)
         verdict = suite.near(one, other, (ids,))
         if verdict.fails:
             line = f"{asked}: row {verdict.place[0]}, token {verdict.place[1]}: {off(verdict)}"
-            return Said("fails", line, tried, ratio=verdict.ratio)
+            return Said(Verdict.FAILS, line, tried, ratio=verdict.ratio)
         worst = max(worst, verdict.ratio)
-    return Said("holds", f"at most {worst:.2g} of the tolerance apart", tried, ratio=worst)
+    return Said(Verdict.HOLDS, f"at most {worst:.2g} of the tolerance apart", tried, ratio=worst)
 
 
 def _pairs(suite: LanguageModelSuite, rival: LanguageModelSuite) -> Iterator[Pair]:
@@ -66,9 +69,9 @@ def _pairs(suite: LanguageModelSuite, rival: LanguageModelSuite) -> Iterator[Pai
 def _real(suite: LanguageModelSuite, ids: np.ndarray, mask: np.ndarray) -> Logits:
     """Logits of real tokens, and zeros at padding."""
     came, trouble = suite.read(suite.all(ids, named=masked(suite, mask)), ids)
-    return (None, trouble) if came is None else (np.where(mask[..., None] == 1, came, 0.0), "")
+    return (None, trouble) if came is None else (np.where(mask[..., None] == 1, came, 0.0), None)
 
 
 def _stepped(suite: LanguageModelSuite, x: tuple[np.ndarray, ...]) -> Logits:
     fed = suite.run(x, range(1, SHORT))
-    return (None, fed.trouble) if fed.trouble else (fed.output, "")
+    return (None, fed.trouble) if fed.trouble else (fed.output, None)

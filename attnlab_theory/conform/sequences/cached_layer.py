@@ -10,13 +10,14 @@ import numpy as np
 
 from attnlab_theory.conform.attention.masks import WORDS
 from attnlab_theory.conform.calls import Kept
+from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
 from attnlab_theory.conform.precision import Arrays
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, Fed, Inputs, State
 from attnlab_theory.conform.sequences.forms import BATCHES, LAYOUTS, SIZES, form_of
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
 from attnlab_theory.conform.sequences.steps import StepSuite, styles
-from attnlab_theory.conform.sequences.suite import CAUSAL, Verdict, named, off
+from attnlab_theory.conform.sequences.suite import CAUSAL, Distance, named, off
 from attnlab_theory.conform.suite import Said
 
 
@@ -90,7 +91,7 @@ class CachedLayerSuite(StepSuite):
                     if not fed.trouble:
                         self._look()
                         return
-                    tried.append(fed.trouble)
+                    tried.append(str(fed.trouble))
                     if self._hung > 2:
                         raise self.refused(tried, "Say --framework")
         raise self.refused(tried, "Say --layout, --width or --framework")
@@ -101,7 +102,7 @@ class CachedLayerSuite(StepSuite):
         self.chunked = not self.form.flat and not self.run(x, (3,)).trouble
         self.explicit = bool(self.form.names)
         # Every module of torch can be called, and says then if it has no `forward`.
-        self.steps_only = self.calls_whole and self.whole(x)[1].startswith("NotImplementedError")
+        self.steps_only = self.calls_whole and _is_missing(self.whole(x)[1])
         start = self.about.get("methods", {}).get(self.form.start) or ()
         self.capacity = bool(named(start, SIZES))
 
@@ -152,17 +153,17 @@ class CachedLayerSuite(StepSuite):
             return came[None]
         return LAYOUTS[self.layout][0](came)
 
-    def read(self, came: np.ndarray, x: Inputs) -> tuple[np.ndarray, str]:
+    def read(self, came: np.ndarray, x: Inputs) -> tuple[np.ndarray, Trouble | None]:
         """The output in our order, and what is wrong with its shape."""
         expected = self.handed(x)[0].shape
         if came.ndim != len(expected) or came.shape[:-1] != expected[:-1]:
-            return NO_OUTPUT, f"gave {[*came.shape]} where {[*expected[:-1], 'e']} was expected"
-        return self.back(came), ""
+            return NO_OUTPUT, misshapen(came.shape, (*expected[:-1], "e"))
+        return self.back(came), None
 
-    def begin(self, batch: int, capacity: int, number: int = 0) -> tuple[State, str]:
+    def begin(self, batch: int, capacity: int, number: int = 0) -> tuple[State, Trouble | None]:
         """A new cache."""
         if not self.form.start:
-            return (), ""
+            return (), None
         parameters = self.about["methods"][self.form.start]
         plain: dict[str, int] = {}
         if name := named(parameters, BATCHES):
@@ -170,11 +171,8 @@ class CachedLayerSuite(StepSuite):
         if name := named(parameters, SIZES):
             plain[name] = capacity
         reply = self.ask(method=self.form.start, plain=plain, keep=("",), reads=False, number=number)
-        return (tuple(reply.kept) if self.form.names else ()), (
-            f"{self.form.start}({', '.join(f'{k}={v}' for k, v in plain.items())}): {reply.trouble}"
-            if reply.trouble
-            else ""
-        )
+        call = f"{self.form.start}({', '.join(f'{k}={v}' for k, v in plain.items())})"
+        return tuple(reply.kept) if self.form.names else (), reply.trouble and reply.trouble.of(call)
 
     def feed(
         self, x: Inputs, past: int, state: State, number: int = 0, more: Mapping[str, np.ndarray] | None = None
@@ -206,7 +204,7 @@ class CachedLayerSuite(StepSuite):
         )
         if reply.trouble:
             shapes = ", ".join(f"{n} {[*g.shape]}" for n, g in zip(form.inputs, given, strict=True))
-            return Fed(f"{shapes}: {reply.trouble}", NO_OUTPUT, state)
+            return Fed(reply.trouble.of(shapes), NO_OUTPUT, state)
         came = reply.arrays[0]
         if form.flat and came.ndim == len(self.layout) - 1:
             came = np.expand_dims(came, LAYOUTS[self.layout][2])
@@ -214,17 +212,17 @@ class CachedLayerSuite(StepSuite):
         self.kinds[self.kind_of_numbers] = reply.kind
         return Fed(trouble, output, tuple(reply.kept) if form.returns and form.names else state)
 
-    def whole(self, x: Inputs, number: int = 0) -> tuple[np.ndarray | None, str]:
+    def whole(self, x: Inputs, number: int = 0) -> tuple[np.ndarray | None, Trouble | None]:
         """All tokens at once, without a cache; where only steps can be taken, in one step."""
         form = self.form
         if not self.calls_whole:
             fed = self.run(x, range(1, x[0].shape[-2]) if form.flat else (), number)
-            return (None, fed.trouble) if fed.trouble else (fed.output, "")
+            return (None, fed.trouble) if fed.trouble else (fed.output, None)
         if not form.method:
             fed = self.feed(x, 0, ())
             if number:
                 fed = self.feed(x, 0, (), number)
-            return (None, fed.trouble) if fed.trouble else (fed.output, "")
+            return (None, fed.trouble) if fed.trouble else (fed.output, None)
         flag = named(self.about["parameters"], CAUSAL)
         reply = self.ask(
             *self.handed(x), kind=self.kind_of_numbers, plain={flag: True} if flag else {}, number=number
@@ -232,9 +230,9 @@ class CachedLayerSuite(StepSuite):
         if reply.trouble:
             return None, reply.trouble
         output, trouble = self.read(reply.arrays[0], x)
-        return (None, trouble) if trouble else (output, "")
+        return (None, trouble) if trouble else (output, None)
 
-    def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Verdict:
+    def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Distance:
         """Two answers beside each other, by the rule of `rounding`."""
         error = float(apart(one, other).max(initial=0.0))
         kind = self.kind_of_numbers
@@ -259,7 +257,7 @@ class CachedLayerSuite(StepSuite):
         x = self.draw(1, tokens, tokens)
         base, trouble = self.whole(x)
         if base is None:
-            return Said("fails", f"{tokens} tokens at once: {trouble}")
+            return Said(Verdict.FAILS, f"{tokens} tokens at once: {trouble}", trouble=trouble)
         for cut in sorted({1, tokens // 2, tokens - 1}):
             for name, loud in LOUD.items():
                 y = tuple(each.copy() for each in x)
@@ -267,9 +265,13 @@ class CachedLayerSuite(StepSuite):
                     each[..., cut:, :] = loud(each[..., cut:, :])
                 came, trouble = self.whole(y)
                 if came is None:
-                    return Said("fails", f"{tokens} tokens, from {cut} on {name}: {trouble}")
+                    return Said(Verdict.FAILS, f"{tokens} tokens, from {cut} on {name}: {trouble}", trouble=trouble)
                 verdict = self.near(came[..., :cut, :], base[..., :cut, :], y)
                 if verdict.fails:
                     line = f"{tokens} tokens at once: token {verdict.place[-2]} moves when those from {cut} on are"
-                    return Said("fails", f"{line} {name}: {off(verdict)}", 9, None, verdict.ratio)
+                    return Said(Verdict.FAILS, f"{line} {name}: {off(verdict)}", 9, None, verdict.ratio)
         return None
+
+
+def _is_missing(trouble: Trouble | None) -> bool:
+    return trouble is not None and trouble.error == "NotImplementedError"

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.calls import Kept
-from attnlab_theory.conform.sequences.suite import SequenceSuite, Shown, Verdict, off
+from attnlab_theory.conform.finding import Trouble, Verdict
+from attnlab_theory.conform.sequences.suite import Distance, SequenceSuite, Shown, off
 from attnlab_theory.conform.suite import Said
 
 Inputs = tuple[np.ndarray, ...]
@@ -21,7 +22,7 @@ State = tuple[Kept, ...]
 class Fed(NamedTuple):
     """What some tokens gave."""
 
-    trouble: str
+    trouble: Trouble | None
     output: np.ndarray
     """[... t e]."""
     state: State
@@ -53,7 +54,7 @@ class CacheSuite(SequenceSuite):
         """Inputs."""
 
     @abc.abstractmethod
-    def begin(self, batch: int, capacity: int, number: int = 0) -> tuple[State, str]:
+    def begin(self, batch: int, capacity: int, number: int = 0) -> tuple[State, Trouble | None]:
         """A new cache, and what went wrong."""
 
     @abc.abstractmethod
@@ -61,11 +62,11 @@ class CacheSuite(SequenceSuite):
         """Feed some tokens to a cache that holds `past`."""
 
     @abc.abstractmethod
-    def whole(self, x: Inputs, number: int = 0) -> tuple[np.ndarray | None, str]:
+    def whole(self, x: Inputs, number: int = 0) -> tuple[np.ndarray | None, Trouble | None]:
         """All tokens at once, and what went wrong."""
 
     @abc.abstractmethod
-    def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Verdict:
+    def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Distance:
         """Two answers beside each other."""
 
     @abc.abstractmethod
@@ -90,14 +91,14 @@ class CacheSuite(SequenceSuite):
                 return Fed(fed.trouble, done, state, first)
             outputs.append(fed.output)
             state = fed.state
-        return Fed("", np.concatenate(outputs, -2), state, tokens)
+        return Fed(None, np.concatenate(outputs, -2), state, tokens)
 
     def cut(self, tokens: int, *tries: Sequence[int], seed: int = 0) -> Said | None:
         """A failure of a sequence that is cut in several ways; None if there is none."""
         x = self.draw(2, tokens, seed)
         right, trouble = self.whole(x)
         if right is None:
-            return Said("fails", f"{tokens} tokens at once: {trouble}", len(tries))
+            return Said(Verdict.FAILS, f"{tokens} tokens at once: {trouble}", len(tries), trouble=trouble)
         for cuts in tries:
             fed = self.run(x, cuts)
             said = self.judge(fed, right, x, cuts, seed)
@@ -115,9 +116,11 @@ class CacheSuite(SequenceSuite):
                 first = self.first_wrong(fed.output, right[..., :n, :], x)
                 where = next(i for i, last in enumerate((*cuts, tokens)) if first < last)
                 line = f"{told(cuts, tokens)}: token {first}, of call {where + 1}: {off(verdict)}"
-                return Said("fails", line, 1, self.shown(tokens, cuts, seed), verdict.ratio)
+                return Said(Verdict.FAILS, line, 1, self.shown(tokens, cuts, seed), verdict.ratio)
         if fed.trouble:
-            return Said("fails", f"{told(cuts, tokens)}: after {fed.at} tokens: {fed.trouble}", 1)
+            return Said(
+                Verdict.FAILS, f"{told(cuts, tokens)}: after {fed.at} tokens: {fed.trouble}", 1, trouble=fed.trouble
+            )
         return None
 
     def first_wrong(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> int:

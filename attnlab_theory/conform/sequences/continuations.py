@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.sequences.caches import CacheSuite, Inputs, State
 from attnlab_theory.conform.sequences.suite import off
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed
 
 SHORT = 12
 """Tokens of most calls."""
@@ -15,7 +16,7 @@ EDGES = (1, 6, 7, 15, 16, 17, 33, 63, 64, 65, 127, 128)
 """Where chunks end in a long sequence."""
 
 
-NO_WHOLE = Said("not judged", "it takes one token at a time only: there is no whole to compare with", 0)
+NO_WHOLE = Said(Verdict.NOT_JUDGED, "it takes one token at a time only: there is no whole to compare with", 0)
 
 
 def single(suite: CacheSuite) -> Said:
@@ -23,15 +24,17 @@ def single(suite: CacheSuite) -> Said:
     if suite.stepwise:
         return NO_WHOLE
     said = suite.cut(SHORT, range(1, SHORT))
-    return said or Said("holds", f"{SHORT} tokens, one after the other", SHORT)
+    return said or Said(Verdict.HOLDS, f"{SHORT} tokens, one after the other", SHORT)
 
 
 def chunks(suite: CacheSuite) -> Said:
     """In chunks."""
     if not suite.chunked:
-        return Said("convention", "a cache takes one token at a time")
+        return Said(Verdict.CONVENTION, "a cache takes one token at a time")
     tries = ((5,), (1,), (SHORT - 1,), (3, 4, 9))
-    return suite.cut(SHORT, *tries, seed=1) or Said("holds", "two chunks, and four of several lengths", len(tries))
+    return suite.cut(SHORT, *tries, seed=1) or Said(
+        Verdict.HOLDS, "two chunks, and four of several lengths", len(tries)
+    )
 
 
 def prefilled(suite: CacheSuite) -> Said:
@@ -39,7 +42,7 @@ def prefilled(suite: CacheSuite) -> Said:
     if not suite.chunked:
         return NOTHING
     said = suite.cut(SHORT, range(7, SHORT), range(2, SHORT), seed=2)
-    return said or Said("holds", "2 and 7 tokens at once, then one by one", 2)
+    return said or Said(Verdict.HOLDS, "2 and 7 tokens at once, then one by one", 2)
 
 
 def lasting(suite: CacheSuite) -> Said:
@@ -54,7 +57,7 @@ def lasting(suite: CacheSuite) -> Said:
         x = suite.draw(1, tokens, 3)
         right, _ = suite.whole(x)
     if right is None:
-        return Said("fails", f"{tokens} tokens at once: {trouble}")
+        return Said(Verdict.FAILS, f"{tokens} tokens at once: {trouble}", trouble=trouble)
     limit = f"; {suite.long} tokens at once are refused: {trouble}" if trouble else ""
     ways: list[Sequence[int]] = [range(1, tokens)]
     if suite.chunked:
@@ -62,12 +65,17 @@ def lasting(suite: CacheSuite) -> Said:
     for cuts in ways:
         fed = suite.run(x, cuts)
         if fed.trouble and fed.at:
-            if (wrong := suite.judge(fed._replace(trouble=""), right, x, cuts, 3)) is not None:
+            if (wrong := suite.judge(fed._replace(trouble=None), right, x, cuts, 3)) is not None:
                 return wrong
-            return Said("convention", f"full after {fed.at} tokens, and says so: {fed.trouble}", len(ways))
+            return Said(
+                Verdict.CONVENTION,
+                f"full after {fed.at} tokens, and says so: {fed.trouble}",
+                len(ways),
+                trouble=fed.trouble,
+            )
         if (said := suite.judge(fed, right, x, cuts, 3)) is not None:
             return said
-    return Said("holds", f"{tokens} tokens" + limit, len(ways))
+    return Said(Verdict.HOLDS, f"{tokens} tokens" + limit, len(ways))
 
 
 def full(suite: CacheSuite) -> Said:
@@ -78,19 +86,24 @@ def full(suite: CacheSuite) -> Said:
     x = suite.draw(1, tokens, 4)
     right, trouble = suite.whole(x)
     if right is None:
-        return Said("fails", f"{tokens} tokens at once: {trouble}")
-    refused = ""
+        return Said(Verdict.FAILS, f"{tokens} tokens at once: {trouble}", trouble=trouble)
+    refused = None
     for cuts in (range(1, tokens), (4,)) if suite.chunked else (range(1, tokens),):
         fed = suite.run(x, cuts, capacity=size)
         n = fed.output.shape[-2]
         if n and (verdict := suite.near(fed.output, right[..., :n, :], x)).fails:
             first = suite.first_wrong(fed.output, right[..., :n, :], x)
             line = f"a cache for {size} tokens is fed {tokens}: token {first} is {off(verdict)}; it has to refuse"
-            return Said("fails", line, 2, None, verdict.ratio)
+            return Said(Verdict.FAILS, line, 2, None, verdict.ratio)
         if fed.trouble and fed.at + (len(cuts) == 1) * 4 < size:
-            return Said("fails", f"a cache for {size} tokens refuses token {fed.at}: {fed.trouble}", 2)
+            return Said(
+                Verdict.FAILS,
+                f"a cache for {size} tokens refuses token {fed.at}: {fed.trouble}",
+                2,
+                trouble=fed.trouble,
+            )
         refused = refused or fed.trouble
-    return Said("holds", f"refused: {refused}" if refused else "it grows", 2)
+    return Said(Verdict.HOLDS, f"refused: {refused}" if refused else "it grows", 2, trouble=refused)
 
 
 def separate(suite: CacheSuite) -> Said:
@@ -102,14 +115,14 @@ def separate(suite: CacheSuite) -> Said:
     for _ in xs:
         state, trouble = suite.begin(2, suite.long)
         if trouble:
-            return Said("fails", trouble)
+            return Said(Verdict.FAILS, str(trouble), trouble=trouble)
         states.append(state)
     outputs: list[list[np.ndarray]] = [[], []]
     for t in range(6):
         for i, x in enumerate(xs):
             fed = suite.feed(suite.part(x, t, t + 1), t, states[i])
             if fed.trouble:
-                return Said("fails", f"two caches in turn, token {t}: {fed.trouble}", 12)
+                return Said(Verdict.FAILS, f"two caches in turn, token {t}: {fed.trouble}", 12, trouble=fed.trouble)
             states[i] = fed.state
             outputs[i].append(fed.output)
     for x, output in zip(xs, outputs, strict=True):
@@ -118,8 +131,8 @@ def separate(suite: CacheSuite) -> Said:
             alone = suite.run(x, range(1, 6))
             if not alone.trouble and suite.near(alone.output, right, x).fails:
                 return NOTHING
-            return Said("fails", f"two sequences with a cache each, fed in turn, mix: {off(verdict)}", 12)
-    return Said("holds", "two sequences with a cache each, fed in turn", 12)
+            return Said(Verdict.FAILS, f"two sequences with a cache each, fed in turn, mix: {off(verdict)}", 12)
+    return Said(Verdict.HOLDS, "two sequences with a cache each, fed in turn", 12)
 
 
 def branching(suite: CacheSuite) -> Said:
@@ -149,8 +162,8 @@ def branching(suite: CacheSuite) -> Said:
         if new.trouble or suite.near(new.output[..., 5:, :], right[..., 5:, :], mixed).fails:
             # A new cache is wrong, too, which another identity tells.
             return NOTHING
-        return Said("convention", "a cache is updated in place: an old one cannot be used once more", 1)
-    return Said("convention", "an old cache can be used once more", 1)
+        return Said(Verdict.CONVENTION, "a cache is updated in place: an old one cannot be used once more", 1)
+    return Said(Verdict.CONVENTION, "an old cache can be used once more", 1)
 
 
 def elements(suite: CacheSuite) -> Said:
@@ -159,13 +172,18 @@ def elements(suite: CacheSuite) -> Said:
     alone = tuple(each[:1] for each in x)
     several, one = suite.run(x, range(1, 6)), suite.run(alone, range(1, 6))
     if several.trouble or one.trouble:
-        return Said("fails", f"decoding 3 elements, then one of them: {several.trouble or one.trouble}", 12)
+        return Said(
+            Verdict.FAILS,
+            f"decoding 3 elements, then one of them: {several.trouble or one.trouble}",
+            12,
+            trouble=several.trouble or one.trouble,
+        )
     if several.output.shape[0] != 3:
         return NOTHING
     verdict = suite.near(several.output[:1], one.output, x)
     if verdict.fails:
-        return Said("fails", f"element 0 decodes otherwise beside two others: {off(verdict)}", 12)
-    return Said("holds", "decoded alone and beside two others", 12)
+        return Said(Verdict.FAILS, f"element 0 decodes otherwise beside two others: {off(verdict)}", 12)
+    return Said(Verdict.HOLDS, "decoded alone and beside two others", 12)
 
 
 def objects(suite: CacheSuite) -> Said:
@@ -177,23 +195,25 @@ def objects(suite: CacheSuite) -> Said:
     for number in (0, 1):
         state, trouble = suite.begin(2, suite.long, number)
         if trouble:
-            return Said("fails", f"object {number}: {trouble}")
+            return Said(Verdict.FAILS, f"object {number}: {trouble}", trouble=trouble)
         states.append(state)
     outputs: list[list[np.ndarray]] = [[], []]
     for t in range(6):
         for number in (0, 1):
             fed = suite.feed(suite.part(x, t, t + 1), t, states[number], number)
             if fed.trouble:
-                return Said("fails", f"object {number}, token {t}: {fed.trouble}", 12)
+                return Said(Verdict.FAILS, f"object {number}, token {t}: {fed.trouble}", 12, trouble=fed.trouble)
             states[number] = fed.state
             outputs[number].append(fed.output)
     for number in (0, 1):
         right, trouble = suite.whole(x, number)
         if right is None:
-            return Said("fails", f"object {number}: {trouble}")
+            return Said(Verdict.FAILS, f"object {number}: {trouble}", trouble=trouble)
         if (verdict := suite.near(np.concatenate(outputs[number], -2), right, x)).fails:
-            return Said("fails", f"two objects of the class, fed in turn: object {number} is {off(verdict)}", 12)
-    return Said("holds", "two objects of the class, fed in turn", 12)
+            return Said(
+                Verdict.FAILS, f"two objects of the class, fed in turn: object {number} is {off(verdict)}", 12
+            )
+    return Said(Verdict.HOLDS, "two objects of the class, fed in turn", 12)
 
 
 def repeated(suite: CacheSuite) -> Said:
@@ -201,7 +221,7 @@ def repeated(suite: CacheSuite) -> Said:
     x = suite.draw(2, 6, 11)
     first = suite.run(x, range(1, 6))
     if first.trouble:
-        return Said("fails", first.trouble, 6)
+        return Said(Verdict.FAILS, str(first.trouble), 6, trouble=first.trouble)
     for name, between in (
         ("the same", ()),
         ("9 tokens", suite.draw(1, 9, 12)),
@@ -211,9 +231,9 @@ def repeated(suite: CacheSuite) -> Said:
             suite.run(between, range(1, between[0].shape[suite.axis]))
         again = suite.run(x, range(1, 6))
         if again.trouble or suite.near(again.output, first.output, x).fails:
-            why = again.trouble or off(suite.near(again.output, first.output, x))
-            return Said("fails", f"the same sequence decodes otherwise after {name}: {why}", 18)
-    return Said("holds", "decoded again, also after other lengths", 18)
+            wrong = again.trouble or off(suite.near(again.output, first.output, x))
+            return failed(wrong, f"the same sequence decodes otherwise after {name}: ", 18)
+    return Said(Verdict.HOLDS, "decoded again, also after other lengths", 18)
 
 
 def interrupted(suite: CacheSuite, bad: Inputs) -> Said:
@@ -231,7 +251,12 @@ def interrupted(suite: CacheSuite, bad: Inputs) -> Said:
         fed = suite.feed(suite.part(x, t, t + 1), t, state)
         if fed.trouble:
             # It was changed in place, and says so.
-            return Said("convention", f"a cache is of no use after a step that was refused: {fed.trouble}", 6)
+            return Said(
+                Verdict.CONVENTION,
+                f"a cache is of no use after a step that was refused: {fed.trouble}",
+                6,
+                trouble=fed.trouble,
+            )
         outputs.append(fed.output)
         state = fed.state
     right, _ = suite.whole(x)
@@ -242,5 +267,5 @@ def interrupted(suite: CacheSuite, bad: Inputs) -> Said:
         alone = suite.run(x, range(1, 6))
         if alone.trouble or suite.near(alone.output, right, x).fails:
             return NOTHING
-        return Said("fails", f"a step that was refused has changed the cache: {off(verdict)}", 6)
-    return Said("holds", "a step that was refused leaves the cache as it was", 6)
+        return Said(Verdict.FAILS, f"a step that was refused has changed the cache: {off(verdict)}", 6)
+    return Said(Verdict.HOLDS, "a step that was refused leaves the cache as it was", 6)

@@ -8,14 +8,15 @@ import numpy as np
 
 from attnlab_theory.conform.calls import Kept, Reply
 from attnlab_theory.conform.codes import framed
+from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
 from attnlab_theory.conform.sequences.forms import CACHES
 from attnlab_theory.conform.sequences.rounding import apart, of_logits
 from attnlab_theory.conform.sequences.suite import (
     COMPILED,
     REMEDY,
+    Distance,
     Shown,
-    Verdict,
     first_places,
     named,
     unsaid,
@@ -121,7 +122,7 @@ class LanguageModelSuite(CacheSuite):
 
     def _cached(self) -> None:
         """Where the cache comes back: as an attribute, or in a tuple."""
-        x, why, came = self.draw(2, 4, 0), "", ()
+        x, why, came = self.draw(2, 4, 0), None, ()
         for keep in ((self.cache,), ("past_key_values",), (1,), ("cache",), ("state",)):
             self.keep = keep
             fed = self.feed(self.part(x, 0, 2), 0, ())
@@ -190,24 +191,24 @@ class LanguageModelSuite(CacheSuite):
             names = {self.ids: ids, **names}
         return self.ask(*given, named=names, plain=plain, number=number, part=LOGITS, **more)
 
-    def read(self, reply: Reply, ids: np.ndarray) -> tuple[np.ndarray | None, str]:
+    def read(self, reply: Reply, ids: np.ndarray) -> tuple[np.ndarray | None, Trouble | None]:
         """The logits [b t v], and what is wrong with them."""
         if reply.trouble:
             return None, reply.trouble
         came, expected = reply.arrays[0], ids.shape[1:] if self.flat else ids.shape
         if came.ndim != len(expected) + 1 or came.shape[:-1] != expected:
-            return None, f"gave {[*came.shape]} where {[*expected, 'vocabulary']} was expected"
+            return None, misshapen(came.shape, (*expected, "vocabulary"))
         self.number_kind = reply.kind
-        return (came[None] if self.flat else came), ""
+        return (came[None] if self.flat else came), None
 
-    def whole(self, x: Inputs, number: int = 0) -> tuple[np.ndarray | None, str]:
+    def whole(self, x: Inputs, number: int = 0) -> tuple[np.ndarray | None, Trouble | None]:
         """All tokens at once."""
         return self.read(self.all(x[0], number), x[0])
 
-    def begin(self, batch: int, capacity: int, number: int = 0) -> tuple[State, str]:
+    def begin(self, batch: int, capacity: int, number: int = 0) -> tuple[State, Trouble | None]:
         """A new cache is none at all."""
         del batch, capacity, number
-        return (), ""
+        return (), None
 
     def feed(self, x: Inputs, past: int, state: State, number: int = 0, **more: Any) -> Fed:
         """Some tokens, and the cache before them."""
@@ -216,10 +217,11 @@ class LanguageModelSuite(CacheSuite):
         reply = self.all(x[0], number, named=named, keep=self.keep)
         output, trouble = self.read(reply, x[0])
         if output is None:
-            return Fed(f"{self.ids} {[*x[0].shape]}: {trouble}", NO_OUTPUT, state)
-        return Fed("", output, tuple(reply.kept))
+            assert trouble is not None
+            return Fed(trouble.of(f"{self.ids} {[*x[0].shape]}"), NO_OUTPUT, state)
+        return Fed(None, output, tuple(reply.kept))
 
-    def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Verdict:
+    def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Distance:
         """Two logits beside each other."""
         del x
         return self.compared(one, other, of_logits(self.number_kind, other, self.spread))
@@ -228,11 +230,11 @@ class LanguageModelSuite(CacheSuite):
         """As of any suite; nothing is judged where the rule is wider than the logits."""
         if self.loose and name not in ("same result", "inputs unchanged"):
             line = f"tolerances of {self.number_kind} exceed the range of the logits"
-            return Row(name=name, verdict="not judged", line=line, tried=0)
+            return Row(name=name, verdict=Verdict.NOT_JUDGED, line=line, tried=0)
         row = super().row(name)
-        if row is not None and row.verdict == "holds" and self.power < LEAST and name not in BLIND:
+        if row is not None and row.verdict is Verdict.HOLDS and self.power < LEAST and name not in BLIND:
             line = f"it hardly looks back ({self.power:.2g} tolerances): give it larger weights"
-            return dataclasses.replace(row, verdict="not judged", line=line)
+            return dataclasses.replace(row, verdict=Verdict.NOT_JUDGED, line=line)
         return row
 
     # What is printed.

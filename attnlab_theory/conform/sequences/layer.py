@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory.conform.codes import framed
+from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
 from attnlab_theory.conform.precision import Arrays
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
 from attnlab_theory.conform.sequences.suite import (
     CAUSAL,
     COMPILED,
+    Distance,
     SequenceSuite,
     Shown,
-    Verdict,
     first_places,
     named,
     off,
@@ -135,7 +136,7 @@ class LayerSuite(SequenceSuite):
         """[b t d] as the target takes it."""
         return np.ascontiguousarray(LAYOUTS[self.layout](x))
 
-    def f(self, x: np.ndarray, kind: str = "float32", **options: Any) -> tuple[np.ndarray | None, str]:
+    def f(self, x: np.ndarray, kind: str = "float32", **options: Any) -> tuple[np.ndarray | None, Trouble | None]:
         """The output [b t e], or None and the trouble."""
         reply = self.ask(self.handed(x), kind=kind, plain=self.plain, **options)
         if reply.trouble:
@@ -143,17 +144,17 @@ class LayerSuite(SequenceSuite):
         came = reply.arrays[0]
         expected = self.handed(x).shape
         if came.ndim != len(expected) or came.shape[:-1] != expected[:-1]:
-            return None, f"gave {[*came.shape]} where {[*expected[:-1], 'e']} was expected"
+            return None, misshapen(came.shape, (*expected[:-1], "e"))
         back = came[None] if self.layout == "td" else came.swapaxes(0, 1) if self.layout == "tbd" else came
         self.kinds[kind] = reply.kind
-        return back, ""
+        return back, None
 
     @functools.cached_property
     def kinds(self) -> dict[str, str]:
         """The type of the output, by that of the input."""
         return {}
 
-    def judged(self, one: np.ndarray, other: np.ndarray, x: np.ndarray, kind: str, *louder: np.ndarray) -> Verdict:
+    def judged(self, one: np.ndarray, other: np.ndarray, x: np.ndarray, kind: str, *louder: np.ndarray) -> Distance:
         """Two answers beside each other; x is the louder input."""
         error = float(apart(one, other).max(initial=0.0))
         terms = x.shape[1] + max(x.shape[2], one.shape[2])
@@ -178,8 +179,8 @@ class LayerSuite(SequenceSuite):
         return not self.troubles[n]
 
     @functools.cached_property
-    def troubles(self) -> dict[int, str]:
-        """What went wrong at each length that was tried; empty where nothing did."""
+    def troubles(self) -> dict[int, Trouble | None]:
+        """What went wrong at each length that was tried; None where nothing did."""
         return {}
 
     def takes(self, kind: str) -> bool:
@@ -211,7 +212,7 @@ class LayerSuite(SequenceSuite):
         x = numbers(self.batch(2), tokens, self.width, kind, tokens)
         base, trouble = self.f(x, kind)
         if base is None:
-            return Said("fails", f"{tokens} tokens: {trouble}")
+            return Said(Verdict.FAILS, f"{tokens} tokens: {trouble}", trouble=trouble)
         cuts = sorted({1, tokens // 2, tokens - 2, tokens - 1} & set(range(1, tokens)))
         for cut in cuts:
             for name, loud in LOUD.items():
@@ -219,7 +220,7 @@ class LayerSuite(SequenceSuite):
                 y[:, cut:] = loud(x[:, cut:])
                 came, trouble = self.f(y, kind)
                 if came is None:
-                    return Said("fails", f"{tokens} tokens, from {cut} on {name}: {trouble}")
+                    return Said(Verdict.FAILS, f"{tokens} tokens, from {cut} on {name}: {trouble}", trouble=trouble)
                 verdict = self.judged(came[:, :cut], base[:, :cut], y, kind, came, base)
                 self.moved = max(self.moved, float(apart(came[:, :cut], base[:, :cut]).max()) / peak(y))
                 if verdict.fails:
@@ -228,7 +229,7 @@ class LayerSuite(SequenceSuite):
                         f"{off(verdict)}; {kind}"
                     )
                     return Said(
-                        "fails", line, len(cuts) * 3, self._shown_leak(tokens, kind, cut, name), verdict.ratio
+                        Verdict.FAILS, line, len(cuts) * 3, self._shown_leak(tokens, kind, cut, name), verdict.ratio
                     )
         return None
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attnlab_theory.conform.finding import NOT_FINITE, WROTE, Trouble, Verdict
 from attnlab_theory.conform.sequences import continuations
 from attnlab_theory.conform.sequences.language_model import LanguageModelSuite
 from attnlab_theory.conform.sequences.rounding import apart, peak
@@ -14,15 +15,17 @@ LEAKS = (12, 17, 33, 65)
 
 def all_lengths(suite: LanguageModelSuite) -> Said:
     """Lengths beside the edges of blocks are taken, and give numbers."""
-    refused: dict[int, str] = {}
+    refused: dict[int, Trouble] = {}
     for n in suite.lengths:
         came, trouble = suite.whole(suite.draw(2, n, n))
         if came is None:
+            assert trouble is not None
             refused[n] = trouble
         elif not np.isfinite(came).all():
-            return Said("fails", f"{n} tokens: logits are no numbers", len(suite.lengths))
+            line = f"{n} tokens: logits are no numbers"
+            return Said(Verdict.FAILS, line, len(suite.lengths), trouble=NOT_FINITE)
     told = ", ".join(map(str, suite.lengths))
-    return told_lengths(suite.lengths, refused) or Said("holds", told, len(suite.lengths))
+    return told_lengths(suite.lengths, refused) or Said(Verdict.HOLDS, told, len(suite.lengths))
 
 
 def causality(suite: LanguageModelSuite) -> Said:
@@ -38,7 +41,7 @@ def causality(suite: LanguageModelSuite) -> Said:
                 came, trouble = suite.whole((other,))
                 tried += 1
                 if came is None or base is None:
-                    return Said("fails", f"{n} tokens: {trouble}", tried)
+                    return Said(Verdict.FAILS, f"{n} tokens: {trouble}", tried, trouble=trouble)
                 verdict = suite.near(came[:, :cut], base[:, :cut], (ids,))
                 if verdict.fails:
                     line = f"{n} tokens: logits of token {verdict.place[1]} move with the tokens from {cut} on"
@@ -47,8 +50,10 @@ def causality(suite: LanguageModelSuite) -> Said:
                         f"other = ids.copy(); other[:, {cut}:] = (ids[:, {cut}:] + 1) % {suite.vocabulary}",
                         f"print(abs(f(other) - f(ids))[:, :{cut}].max(), 'where 0 is right')",
                     ]
-                    return Said("fails", f"{line}: {off(verdict)}", tried, suite.shown_f(lines), verdict.ratio)
-    return Said("holds", "later tokens replaced", tried)
+                    return Said(
+                        Verdict.FAILS, f"{line}: {off(verdict)}", tried, suite.shown_f(lines), verdict.ratio
+                    )
+    return Said(Verdict.HOLDS, "later tokens replaced", tried)
 
 
 def prefixes(suite: LanguageModelSuite) -> Said:
@@ -58,11 +63,11 @@ def prefixes(suite: LanguageModelSuite) -> Said:
     (ids,) = suite.draw(2, whole, 1)
     base, trouble = suite.whole((ids,))
     if base is None:
-        return Said("fails", f"{whole} tokens: {trouble}")
+        return Said(Verdict.FAILS, f"{whole} tokens: {trouble}", trouble=trouble)
     for n in lengths[:-1]:
         came, trouble = suite.whole((ids[:, :n],))
         if came is None:
-            return Said("fails", f"{n} tokens: {trouble}", len(lengths))
+            return Said(Verdict.FAILS, f"{n} tokens: {trouble}", len(lengths), trouble=trouble)
         verdict = suite.near(came, base[:, :n], (ids,))
         if verdict.fails:
             line = f"{n} tokens alone, and within {whole}: token {verdict.place[1]} is {off(verdict)}"
@@ -70,8 +75,8 @@ def prefixes(suite: LanguageModelSuite) -> Said:
                 suite.drawn(2, whole, 1),
                 f"print(abs(f(ids[:, :{n}]) - f(ids)[:, :{n}]).max(), 'where 0 is right')",
             ]
-            return Said("fails", line, len(lengths), suite.shown_f(lines), verdict.ratio)
-    return Said("holds", f"prefixes of {', '.join(map(str, lengths))} tokens", len(lengths))
+            return Said(Verdict.FAILS, line, len(lengths), suite.shown_f(lines), verdict.ratio)
+    return Said(Verdict.HOLDS, f"prefixes of {', '.join(map(str, lengths))} tokens", len(lengths))
 
 
 def elements(suite: LanguageModelSuite) -> Said:
@@ -82,12 +87,12 @@ def elements(suite: LanguageModelSuite) -> Said:
         (ids,) = suite.draw(3, n, n)
         base, trouble = suite.whole((ids,))
         if base is None:
-            return Said("fails", f"3 rows of {n} tokens: {trouble}")
+            return Said(Verdict.FAILS, f"3 rows of {n} tokens: {trouble}", trouble=trouble)
         others = np.concatenate([ids[:1], suite.draw(2, n, n + 1)[0]])
         for name, given in (("left out", ids[:1]), ("others", others)):
             came, trouble = suite.whole((given,))
             if came is None:
-                return Said("fails", f"{len(given)} rows of {n} tokens: {trouble}")
+                return Said(Verdict.FAILS, f"{len(given)} rows of {n} tokens: {trouble}", trouble=trouble)
             verdict = suite.near(came[:1], base[:1], (ids,))
             if verdict.fails:
                 line = f"{n} tokens: row 0 moves when the other rows are {name}: {off(verdict)}"
@@ -95,8 +100,8 @@ def elements(suite: LanguageModelSuite) -> Said:
                     suite.drawn(3, n, n),
                     "print(abs(f(ids[:1]) - f(ids)[:1]).max(), 'where 0 is right')",
                 ]
-                return Said("fails", line, 6, suite.shown_f(lines), verdict.ratio)
-    return Said("holds", "alone, and beside other rows", 6)
+                return Said(Verdict.FAILS, line, 6, suite.shown_f(lines), verdict.ratio)
+    return Said(Verdict.HOLDS, "alone, and beside other rows", 6)
 
 
 def repeated(suite: LanguageModelSuite) -> Said:
@@ -119,9 +124,9 @@ def repeated(suite: LanguageModelSuite) -> Said:
                 or float(apart(first.arrays[0], again.arrays[0]).max()) > 1e-5 * (1 + peak(first.arrays[0]))
             ):
                 line = f"two equal calls differ, after {name}; a module must be in evaluation mode: model.eval()"
-                return Said("fails", line, 4)
-            return Said("convention", f"equal calls differ in the last bits, after {name}", 4)
-    return Said("holds", "also after other lengths, decoding and an id that is refused", 4)
+                return Said(Verdict.FAILS, line, 4)
+            return Said(Verdict.CONVENTION, f"equal calls differ in the last bits, after {name}", 4)
+    return Said(Verdict.HOLDS, "also after other lengths, decoding and an id that is refused", 4)
 
 
 def refusal(suite: LanguageModelSuite) -> Said:
@@ -132,5 +137,6 @@ def refusal(suite: LanguageModelSuite) -> Said:
 def unwritten(suite: LanguageModelSuite) -> Said:
     """No call has written into the ids."""
     if suite.written is not None:
-        return Said("fails", f"the call writes into {suite.ids}, or another array", suite.calls)
-    return Said("holds", f"in {suite.calls} calls", suite.calls)
+        line = f"the call writes into {suite.ids}, or another array"
+        return Said(Verdict.FAILS, line, suite.calls, trouble=WROTE)
+    return Said(Verdict.HOLDS, f"in {suite.calls} calls", suite.calls)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform.finding import NOT_FINITE, WROTE, Verdict
 from attnlab_theory.conform.sequences.layer import GUESSED, LayerSuite
 from attnlab_theory.conform.sequences.normal import LOUD, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
@@ -28,7 +29,7 @@ def causality(suite: LayerSuite) -> Said:
     said = f"lengths {', '.join(map(str, lengths))}, the future x 4, x -4 and + 1e3"
     if suite.moved:
         said += f"; to rounding, for outputs move by up to {suite.moved:.1g} of the input"
-    return Said("holds", said, tried)
+    return Said(Verdict.HOLDS, said, tried)
 
 
 def prefixes(suite: LayerSuite) -> Said:
@@ -51,23 +52,24 @@ def prefixes(suite: LayerSuite) -> Said:
                     suite.drawn(whole, "float32", 1),
                     f"print(abs(f(x[:, :{n}]) - f(x)[:, :{n}]).max(), 'where 0 is right')",
                 ]
-                return Said("fails", line, tried, suite.shown(lines), verdict.ratio)
-    return Said("holds", f"prefixes of {', '.join(map(str, lengths))} tokens", tried)
+                return Said(Verdict.FAILS, line, tried, suite.shown(lines), verdict.ratio)
+    return Said(Verdict.HOLDS, f"prefixes of {', '.join(map(str, lengths))} tokens", tried)
 
 
 def all_lengths(suite: LayerSuite) -> Said:
     """Lengths beside the edges of blocks are taken, and give numbers."""
     wanted = COMPILED if suite.framework == "jax" else LENGTHS
     suite.lengths(wanted)
-    said = told_lengths(wanted, {n: suite.troubles[n] for n in wanted if suite.troubles[n]})
-    if said is not None and said.verdict == "fails":
+    said = told_lengths(wanted, {n: trouble for n in wanted if (trouble := suite.troubles[n])})
+    if said is not None and said.verdict is Verdict.FAILS:
         return said
     for n in suite.lengths(wanted):
         came, _ = suite.f(numbers(suite.batch(2), n, suite.width, "float32", n))
         if came is not None and not np.isfinite(came).all():
             lines = [suite.drawn(n, "float32", n), "print(f(x))  # has to be finite"]
-            return Said("fails", f"{n} tokens: the output is no number", len(wanted), suite.shown(lines))
-    return said or Said("holds", ", ".join(map(str, wanted)), len(wanted))
+            line = f"{n} tokens: the output is no number"
+            return Said(Verdict.FAILS, line, len(wanted), suite.shown(lines), trouble=NOT_FINITE)
+    return said or Said(Verdict.HOLDS, ", ".join(map(str, wanted)), len(wanted))
 
 
 def elements(suite: LayerSuite) -> Said:
@@ -82,7 +84,12 @@ def elements(suite: LayerSuite) -> Said:
             y = x[:1] if loud is None else np.concatenate([x[:1], loud(x[1:])])
             came, trouble = suite.f(y)
             if came is None or base is None:
-                return Said("fails", f"{len(y)} batch elements of {n} tokens: {trouble}", len(lengths))
+                return Said(
+                    Verdict.FAILS,
+                    f"{len(y)} batch elements of {n} tokens: {trouble}",
+                    len(lengths),
+                    trouble=trouble,
+                )
             verdict = suite.judged(came[:1], base[:1], max(x, y, key=peak), "float32", came, base)
             if verdict.fails:
                 line = f"{n} tokens: element 0 moves when the others are {name}: {off(verdict)}"
@@ -91,8 +98,8 @@ def elements(suite: LayerSuite) -> Said:
                     suite.drawn(n, "float32", n, 3),
                     f"print(abs(f({z})[0] - f(x)[0]).max(), 'where 0 is right')",
                 ]
-                return Said("fails", line, 4 * len(lengths), suite.shown(lines), verdict.ratio)
-    return Said("holds", f"lengths {', '.join(map(str, lengths))}", 4 * len(lengths))
+                return Said(Verdict.FAILS, line, 4 * len(lengths), suite.shown(lines), verdict.ratio)
+    return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, lengths))}", 4 * len(lengths))
 
 
 def strided(suite: LayerSuite) -> Said:
@@ -101,12 +108,14 @@ def strided(suite: LayerSuite) -> Said:
         x = numbers(suite.batch(2), n, suite.width, "float32", 4)
         (one, _), (other, trouble) = suite.f(x), suite.f(x, strided=True)
         if other is None:
-            return Said("fails", f"{n} tokens, every second row of a larger array: {trouble}")
+            return Said(
+                Verdict.FAILS, f"{n} tokens, every second row of a larger array: {trouble}", trouble=trouble
+            )
         assert one is not None
         verdict = suite.judged(other, one, x, "float32")
         if verdict.fails:
-            return Said("fails", f"{n} tokens, every second row of a larger array: {off(verdict)}", 2)
-    return Said("holds", "every second row of a larger array", 2)
+            return Said(Verdict.FAILS, f"{n} tokens, every second row of a larger array: {off(verdict)}", 2)
+    return Said(Verdict.HOLDS, "every second row of a larger array", 2)
 
 
 def typed(suite: LayerSuite, kind: str) -> Said:
@@ -120,7 +129,7 @@ def typed(suite: LayerSuite, kind: str) -> Said:
         came, trouble = suite.f(x.astype("float64") if kind == "float64" else x, kind)
         base, _ = suite.f(finer)
         if came is None:
-            return Said("convention", f"refused: {trouble}", 3)
+            return Said(Verdict.CONVENTION, f"refused: {trouble}", 3, trouble=trouble)
         assert base is not None
         error = float(apart(came, base).max(initial=0.0))
         limit = bound(lambda given: suite.f(given[0])[0], [finer], coarse, 12 + suite.width, error, came, base)
@@ -128,15 +137,15 @@ def typed(suite: LayerSuite, kind: str) -> Said:
         verdict = suite.compared(came, base, limit)
         worst = max(worst, verdict.ratio)
         if verdict.fails:
-            return Said("fails", f"{kind} and float32 are {off(verdict)}", 3, ratio=verdict.ratio)
+            return Said(Verdict.FAILS, f"{kind} and float32 are {off(verdict)}", 3, ratio=verdict.ratio)
     if kind == "float64" and suite.causal and suite.takes(kind):
         suite.leak(LEAKS[0], kind)  # a leak fails as one; whether it is float32 that rounds is told here
     if kind == "float64" and (line := suite.precision.line()):
-        return Said("convention", line, 3)
+        return Said(Verdict.CONVENTION, line, 3)
     gives = suite.kinds[kind]
     if loose == 3:
-        return Said("not judged", "tolerances exceed the range of the values", 3)
-    return Said("holds", f"{worst:.2g} of its tolerance" + f"; gives {gives}" * (gives != kind), 3)
+        return Said(Verdict.NOT_JUDGED, "tolerances exceed the range of the values", 3)
+    return Said(Verdict.HOLDS, f"{worst:.2g} of its tolerance" + f"; gives {gives}" * (gives != kind), 3)
 
 
 def repeated(suite: LayerSuite) -> Said:
@@ -158,13 +167,15 @@ def repeated(suite: LayerSuite) -> Said:
             if not first.trouble and not again.trouble and first.arrays[0].shape == again.arrays[0].shape:
                 tiny = 1e-6 * peak(first.arrays[0])
                 if float(apart(first.arrays[0], again.arrays[0]).max()) <= tiny:
-                    return Said("convention", f"equal calls differ in the last bits, after {name}", len(between))
+                    return Said(
+                        Verdict.CONVENTION, f"equal calls differ in the last bits, after {name}", len(between)
+                    )
             return Said(
-                "fails",
+                Verdict.FAILS,
                 f"two equal calls differ, after {name}; a dropout must be in evaluation mode",
                 len(between),
             )
-    return Said("holds", "also after other lengths and types, and a refused call", len(between))
+    return Said(Verdict.HOLDS, "also after other lengths and types, and a refused call", len(between))
 
 
 def objects(suite: LayerSuite) -> Said:
@@ -174,8 +185,8 @@ def objects(suite: LayerSuite) -> Said:
     x = suite.handed(numbers(suite.batch(2), 5, suite.width, "float32", 9))
     calls = [suite.ask(x, plain=suite.plain, number=i) for i in (0, 1, 0, 1)]
     if not same(calls[0], calls[2]) or not same(calls[1], calls[3]):
-        return Said("fails", "an object answers otherwise once another of its class is called", 4)
-    return Said("holds", "called in turn" + ", with different parameters" * (not same(*calls[:2])), 4)
+        return Said(Verdict.FAILS, "an object answers otherwise once another of its class is called", 4)
+    return Said(Verdict.HOLDS, "called in turn" + ", with different parameters" * (not same(*calls[:2])), 4)
 
 
 def empty(suite: LayerSuite) -> Said:
@@ -183,12 +194,14 @@ def empty(suite: LayerSuite) -> Said:
     if suite.layout == "td":
         return NOTHING
     _, trouble = suite.f(numbers(0, 4, suite.width, "float32"))
-    return Said("convention", f"refused: {trouble}" if trouble else "an empty batch is given back")
+    return Said(
+        Verdict.CONVENTION, f"refused: {trouble}" if trouble else "an empty batch is given back", trouble=trouble
+    )
 
 
 def unwritten(suite: LayerSuite) -> Said:
     """No call has written into what it was given."""
     suite.f(numbers(suite.batch(2), 6, suite.width, "float32"), strided=True)
     if suite.written is not None:
-        return Said("fails", f"the call writes into {suite.x}", suite.calls)
-    return Said("holds", f"in {suite.calls} calls", suite.calls)
+        return Said(Verdict.FAILS, f"the call writes into {suite.x}", suite.calls, trouble=WROTE)
+    return Said(Verdict.HOLDS, f"in {suite.calls} calls", suite.calls)

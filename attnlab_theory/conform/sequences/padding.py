@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.sequences.language_model import LanguageModelSuite
 from attnlab_theory.conform.sequences.suite import off
 from attnlab_theory.conform.suite import NOTHING, Said
@@ -34,14 +35,14 @@ def padded(suite: LanguageModelSuite, side: str) -> Said:
     alone, trouble = suite.whole((ids[:1, real],))
     plain, _ = suite.whole((ids[1:],))
     if alone is None or plain is None:
-        return Said("fails", trouble)
+        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
     outputs = []
     for seed in (21, 22, 23):
         given = ids.copy()
         given[mask == 0] = suite.draw(2, TOKENS, seed)[0][mask == 0]
         came, trouble = suite.read(suite.all(given, named=masked(suite, mask)), given)
         if came is None:
-            return Said("convention", f"refused: {trouble}", 3)
+            return Said(Verdict.CONVENTION, f"refused: {trouble}", 3, trouble=trouble)
         outputs.append(came)
     for came in outputs[1:]:
         verdict = suite.near(came[:1, real], outputs[0][:1, real], (ids,))
@@ -51,16 +52,16 @@ def padded(suite: LanguageModelSuite, side: str) -> Said:
             idle = bare is not None and not suite.near(outputs[0], bare, (ids,)).error
             why = f"; {suite.mask} changes nothing" if idle else ""
             line = f"logits of real tokens move with the ids of padding at the {side}: {off(verdict)}{why}"
-            return Said("fails", line, 3)
+            return Said(Verdict.FAILS, line, 3)
     full = suite.near(outputs[0][1:], plain, (ids,))
     if full.fails:
-        return Said("fails", f"a row without padding moves beside one that is padded: {off(full)}", 3)
+        return Said(Verdict.FAILS, f"a row without padding moves beside one that is padded: {off(full)}", 3)
     verdict = suite.near(outputs[0][:1, real], alone, (ids,))
     if not verdict.fails:
-        return Said("holds", f"{TOKENS - REAL} of {TOKENS} tokens, in one of two rows", 3)
+        return Said(Verdict.HOLDS, f"{TOKENS - REAL} of {TOKENS} tokens, in one of two rows", 3)
     if side == "left" and not suite.positions:
-        return Said("convention", f"positions count the padding: logits move by {verdict.error:.2g}", 3)
-    return Said("fails", f"real tokens, padded at the {side} and alone: {off(verdict)}", 3)
+        return Said(Verdict.CONVENTION, f"positions count the padding: logits move by {verdict.error:.2g}", 3)
+    return Said(Verdict.FAILS, f"real tokens, padded at the {side} and alone: {off(verdict)}", 3)
 
 
 def right(suite: LanguageModelSuite) -> Said:
@@ -85,10 +86,10 @@ def cached(suite: LanguageModelSuite) -> Said:
         return NOTHING
     begin = TOKENS - 4
     first = _stepped(suite, ids, mask, whole, begin, steps_are_masked=True)
-    if first.verdict == "holds":
+    if first.verdict is Verdict.HOLDS:
         return first
     other = _stepped(suite, ids, mask, whole, begin, steps_are_masked=False)
-    return other._replace(verdict="convention") if other.verdict == "holds" else first
+    return other._replace(verdict=Verdict.CONVENTION) if other.verdict is Verdict.HOLDS else first
 
 
 def _stepped(
@@ -103,7 +104,7 @@ def _stepped(
     fed = suite.feed((ids[:, :begin],), 0, (), named=masked(suite, mask[:, :begin]))
     for t in range(begin, TOKENS):
         if fed.trouble:
-            return Said("convention", f"refused: {fed.trouble}", 5)
+            return Said(Verdict.CONVENTION, f"refused: {fed.trouble}", 5, trouble=fed.trouble)
         named = masked(suite, mask[:, : t + 1], t)
         if not steps_are_masked:
             del named[suite.mask]
@@ -112,8 +113,8 @@ def _stepped(
             verdict = suite.near(fed.output, whole[:, t : t + 1], (ids,))
             if verdict.fails:
                 line = f"padded at the left, {begin} tokens and then one by one: token {t} is {off(verdict)}"
-                return Said("fails", line, 5, ratio=verdict.ratio)
+                return Said(Verdict.FAILS, line, 5, ratio=verdict.ratio)
     if fed.trouble:
-        return Said("convention", f"refused: {fed.trouble}", 5)
+        return Said(Verdict.CONVENTION, f"refused: {fed.trouble}", 5, trouble=fed.trouble)
     more = "" if steps_are_masked else "; a step takes no mask"
-    return Said("holds", f"{begin} tokens, then one by one{more}", 5)
+    return Said(Verdict.HOLDS, f"{begin} tokens, then one by one{more}", 5)

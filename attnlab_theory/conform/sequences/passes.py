@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attnlab_theory.conform.finding import WROTE, Verdict
 from attnlab_theory.conform.sequences import continuations
 from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.suite import NOTHING, Said
@@ -17,7 +18,7 @@ def causality(suite: CachedLayerSuite) -> Said:
         if (said := suite.leak(n)) is not None:
             return said
     return Said(
-        "holds", f"lengths {', '.join(map(str, lengths))}, the future x 4, x -4 and + 1e3", 9 * len(lengths)
+        Verdict.HOLDS, f"lengths {', '.join(map(str, lengths))}, the future x 4, x -4 and + 1e3", 9 * len(lengths)
     )
 
 
@@ -30,16 +31,18 @@ def typed(suite: CachedLayerSuite, kind: str) -> Said:
         x = suite.draw(2, 8, 1)
         right, trouble = suite.whole(x)
         if right is None:
-            return Said("convention", f"refused: {trouble}")
+            return Said(Verdict.CONVENTION, f"refused: {trouble}", trouble=trouble)
         fed = suite.run(x, range(1, 8))
         said = suite.judge(fed, right, x, range(1, 8), 1)
         if said is not None:
             return said._replace(counterexample=None)
         if kind == "float64" and (line := suite.precision.line()):
-            return Said("convention", line, 8)
+            return Said(Verdict.CONVENTION, line, 8)
         gives = suite.kinds.get(kind, kind)
         verdict = suite.near(fed.output, right, x)
-        return Said("holds", f"{verdict.ratio:.2g} of its tolerance" + f"; gives {gives}" * (gives != kind), 8)
+        return Said(
+            Verdict.HOLDS, f"{verdict.ratio:.2g} of its tolerance" + f"; gives {gives}" * (gives != kind), 8
+        )
     finally:
         suite.kind_of_numbers = "float32"
 
@@ -53,5 +56,6 @@ def refusal(suite: CachedLayerSuite) -> Said:
 def unwritten(suite: CachedLayerSuite) -> Said:
     """No call has written into q, k, v or x."""
     if suite.written is not None:
-        return Said("fails", f"the call writes into {suite.form.inputs[min(suite.written[0], 2)]}", suite.calls)
-    return Said("holds", f"in {suite.calls} calls", suite.calls)
+        line = f"the call writes into {suite.form.inputs[min(suite.written[0], 2)]}"
+        return Said(Verdict.FAILS, line, suite.calls, trouble=WROTE)
+    return Said(Verdict.HOLDS, f"in {suite.calls} calls", suite.calls)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention.masks import WORDS, said
+from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.sequences.caches import Inputs
 from attnlab_theory.conform.sequences.forms import MASKS
@@ -61,33 +62,33 @@ def unequal(suite: CachedLayerSuite, seed: int = 15) -> Said:
     """A row that is shorter than another one in the same cache gives what it gives alone."""
     ways = [*_ways(suite)]
     if not ways or suite.form.flat or suite.layout == "td":
-        return Said("not judged", "not tried: it takes neither lengths nor a mask of keys for each row", 0)
+        return Said(Verdict.NOT_JUDGED, "not tried: it takes neither lengths nor a mask of keys for each row", 0)
     if suite.places:
         line = f"not tried: tokens of one row stand elsewhere, and {suite.form.position} would have to say so"
-        return Said("not judged", line, 0)
+        return Said(Verdict.NOT_JUDGED, line, 0)
     x = suite.draw(2, TOKENS, seed)
     plain, trouble = _fed(suite, x, lambda *_: {})
     if plain is None:
-        return Said("fails", trouble, 1)
-    refused, wrong, tried = "", None, 0
+        return Said(Verdict.FAILS, str(trouble), 1, trouble=trouble)
+    trouble, wrong, tried = None, None, 0
     for way in ways:
-        full, trouble = _fed(suite, x, lambda first, last, way=way: way.named(first, last, 0))
+        full, more = _fed(suite, x, lambda first, last, way=way: way.named(first, last, 0))
         if full is None or suite.near(full, plain, x).fails:
-            refused = refused or trouble
+            trouble = trouble or more
             continue
         tried += 1
         said = _judged(suite, x, way, seed)
-        if said.verdict == "holds":
+        if said.verdict is Verdict.HOLDS:
             return said._replace(tried=tried)
-        if said.verdict == "fails" and not way.sure:
+        if said.verdict is Verdict.FAILS and not way.sure:
             said = said._replace(
-                verdict="convention", line=f"{said.line}; the padding may keep its place in the cache"
+                verdict=Verdict.CONVENTION, line=f"{said.line}; the padding may keep its place in the cache"
             )
-        if wrong is None or wrong.verdict == "fails":
+        if wrong is None or wrong.verdict is Verdict.FAILS:
             wrong = said
     if wrong is None:
-        why = refused or "what it takes is neither a mask of keys nor lengths that are known"
-        return Said("not judged", f"not tried: {why}", 0)
+        why = trouble or "what it takes is neither a mask of keys nor lengths that are known"
+        return Said(Verdict.NOT_JUDGED, f"not tried: {why}", 0, trouble=trouble)
     return wrong._replace(tried=tried)
 
 
@@ -101,32 +102,41 @@ def _judged(suite: CachedLayerSuite, x: Inputs, way: Way, seed: int) -> Said:
             each[0][..., padding, :] = 4 * new[0][..., padding, :]
         came, trouble = _fed(suite, y, lambda first, last: way.named(first, last, PADDED))
         if came is None:
-            return Said("convention", f"{way.words}: rows of different lengths are refused: {trouble}", 1)
+            return Said(
+                Verdict.CONVENTION,
+                f"{way.words}: rows of different lengths are refused: {trouble}",
+                1,
+                trouble=trouble,
+            )
         outputs.append(came)
     line = f"one of two rows has {PADDED} positions less ({way.words})"
     moves = suite.near(outputs[1][:1][..., way.real, :], outputs[0][:1][..., way.real, :], x)
     if moves.fails:
-        return Said("fails", f"{line}, and moves with what is not there: {off(moves)}", 1, ratio=moves.ratio)
+        return Said(Verdict.FAILS, f"{line}, and moves with what is not there: {off(moves)}", 1, ratio=moves.ratio)
     for row, real in ((1, range(TOKENS)), (0, way.real)):
         one = tuple(each[row : row + 1][..., real, :] for each in x)
         cuts = range(1, len(real)) if not suite.chunked else range(len(real) - TOKENS + BEGUN, len(real))
         alone = suite.run(one, cuts)
         if alone.trouble:
-            return Said("fails", alone.trouble, 1)
+            return Said(Verdict.FAILS, str(alone.trouble), 1, trouble=alone.trouble)
         verdict = suite.near(outputs[0][row : row + 1][..., real, :], alone.output, one)
         if verdict.fails and row == 0 and real[0]:
             return Said(
-                "convention", f"{way.words}: positions count the padding: outputs move by {verdict.error:.2g}", 1
+                Verdict.CONVENTION,
+                f"{way.words}: positions count the padding: outputs move by {verdict.error:.2g}",
+                1,
             )
         if verdict.fails:
             which = "the longer" if row else "the shorter"
-            return Said("fails", f"{line}: {which} is not what it is alone: {off(verdict)}", 1, ratio=verdict.ratio)
-    return Said("holds", f"rows with {TOKENS} and {len(way.real)} positions, {way.words}", 1)
+            return Said(
+                Verdict.FAILS, f"{line}: {which} is not what it is alone: {off(verdict)}", 1, ratio=verdict.ratio
+            )
+    return Said(Verdict.HOLDS, f"rows with {TOKENS} and {len(way.real)} positions, {way.words}", 1)
 
 
 def _fed(
     suite: CachedLayerSuite, x: Inputs, named: Callable[[int, int], Mapping[str, np.ndarray]]
-) -> tuple[np.ndarray | None, str]:
+) -> tuple[np.ndarray | None, Trouble | None]:
     """Some tokens at once, if that can be done, and then one by one."""
     state, trouble = suite.begin(2, suite.long)
     cuts = range(BEGUN if suite.chunked else 1, TOKENS)
@@ -137,7 +147,7 @@ def _fed(
         fed = suite.feed(suite.part(x, first, last), first, state, more=named(first, last))
         state, trouble = fed.state, fed.trouble
         outputs.append(fed.output)
-    return (None, trouble) if trouble else (np.concatenate(outputs, -2), "")
+    return (None, trouble) if trouble else (np.concatenate(outputs, -2), None)
 
 
 def _ways(suite: CachedLayerSuite) -> Iterator[Way]:

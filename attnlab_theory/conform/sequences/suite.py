@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.calls import Kept, Reply, call
+from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.precision import Answers, Arrays, Precision, narrower
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.sequences.rounding import apart
-from attnlab_theory.conform.suite import LawSuite, Row, Said
+from attnlab_theory.conform.suite import LawSuite, Row, Said, failed
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place
@@ -35,7 +36,7 @@ class Shown(NamedTuple):
     lines: Sequence[str]
 
 
-class Verdict(NamedTuple):
+class Distance(NamedTuple):
     """Two answers beside each other."""
 
     ratio: float
@@ -112,7 +113,7 @@ class SequenceSuite(LawSuite):
                 "hand over module.eval()"
             )
 
-    def compared(self, one: np.ndarray, other: np.ndarray, tolerance: Any) -> Verdict:
+    def compared(self, one: np.ndarray, other: np.ndarray, tolerance: Any) -> Distance:
         """Two answers of one shape beside each other.
 
         Args:
@@ -130,7 +131,7 @@ class SequenceSuite(LawSuite):
         tolerance: Callable[[str], float],
         answers: Answers,
         given: Arrays,
-    ) -> Verdict:
+    ) -> Distance:
         """Two answers beside each other; those to float64 by float32, if that is what they are computed in.
 
         Args:
@@ -142,7 +143,7 @@ class SequenceSuite(LawSuite):
             given: the inputs.
         """
 
-        def judged(narrower: str | None) -> Verdict:
+        def judged(narrower: str | None) -> Distance:
             return beside(one, other, tolerance(narrower or kind))
 
         return self._seen(
@@ -158,7 +159,7 @@ class SequenceSuite(LawSuite):
             self._narrow, self.met = bool(self.met), None
         return self._narrow
 
-    def _seen(self, one: np.ndarray, other: np.ndarray, verdict: Verdict) -> Verdict:
+    def _seen(self, one: np.ndarray, other: np.ndarray, verdict: Distance) -> Distance:
         saw(self.caller, one, other, verdict.ratios)
         if verdict.ratio <= 1:
             self.largest = max(self.largest, verdict.ratio)
@@ -185,15 +186,15 @@ class SequenceSuite(LawSuite):
         return [*begin, *make, *min(found, key=len)]
 
 
-def beside(one: np.ndarray, other: np.ndarray, tolerance: Any) -> Verdict:
+def beside(one: np.ndarray, other: np.ndarray, tolerance: Any) -> Distance:
     """How far two answers of one shape are apart, by a tolerance for all or for each entry."""
     gap = apart(one, other)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(gap == 0, 0.0, gap / tolerance)
     if not ratios.size:
-        return Verdict(0.0, 0.0)
+        return Distance(0.0, 0.0)
     place = np.unravel_index(int(ratios.argmax()), ratios.shape)
-    return Verdict(float(ratios[place]), float(gap[place]), tuple(int(i) for i in place), ratios)
+    return Distance(float(ratios[place]), float(gap[place]), tuple(int(i) for i in place), ratios)
 
 
 def same(one: Reply, other: Reply) -> bool:
@@ -205,7 +206,7 @@ def same(one: Reply, other: Reply) -> bool:
     )
 
 
-def off(verdict: Verdict) -> str:
+def off(verdict: Distance) -> str:
     """How far off, in words."""
     if np.isinf(verdict.error):
         return "one of them is no number"
@@ -228,7 +229,7 @@ def first_places(parameters: Sequence[Sequence[Any]] | None) -> list[str]:
     return [name for name, kind, _ in parameters or () if kind in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
 
 
-def told_lengths(lengths: Sequence[int], refused: Mapping[int, str]) -> Said | None:
+def told_lengths(lengths: Sequence[int], refused: Mapping[int, Trouble]) -> Said | None:
     """What is to be said of lengths that were refused; None if none was."""
     if not refused:
         return None
@@ -236,11 +237,14 @@ def told_lengths(lengths: Sequence[int], refused: Mapping[int, str]) -> Said | N
     first = min(refused)
     why = refused[first]
     if not taken:
-        return Said("fails", f"{first} tokens: {why}", len(lengths))
-    inner = [n for n in refused if n < max(taken) and not refused[n].startswith(POLITE)]
+        return failed(why, f"{first} tokens: ", len(lengths))
+    inner = [n for n in refused if n < max(taken) and refused[n].error not in POLITE]
     if inner:
-        return Said("fails", f"{inner[0]} tokens: {refused[inner[0]]}; {max(taken)} are taken", len(lengths))
-    return Said("convention", f"{', '.join(map(str, sorted(refused)))} tokens are refused: {why}", len(lengths))
+        trouble = refused[inner[0]]
+        line = f"{inner[0]} tokens: {trouble}; {max(taken)} are taken"
+        return Said(Verdict.FAILS, line, len(lengths), trouble=trouble)
+    line = f"{', '.join(map(str, sorted(refused)))} tokens are refused: {why}"
+    return Said(Verdict.CONVENTION, line, len(lengths), trouble=why)
 
 
 Law = Callable[[Any], Said]

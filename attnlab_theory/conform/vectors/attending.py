@@ -15,8 +15,9 @@ from attnlab_theory.conform.attention.layouts import has_heads
 from attnlab_theory.conform.attention.probe import probed
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser, tolerance
+from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.kinds import KINDS
-from attnlab_theory.conform.suite import Row
+from attnlab_theory.conform.suite import CALL, Row, Said, Wrong, failed, refused, row_of
 from attnlab_theory.conform.vectors.judging import Judge
 from attnlab_theory.conform.vectors.questions import Question, question
 from attnlab_theory.conform.vectors.reading import Vector, vectors
@@ -40,7 +41,7 @@ class Found(NamedTuple):
     """The same by ONNX's own tolerance, those rows included."""
     blind: str
     """What became of rows that see nothing: empty if they are zeros, as ONNX has them, or there are none."""
-    trouble: str
+    trouble: Trouble | None
     """What went wrong; then there is nothing else."""
     said: str
     """The largest error in words."""
@@ -153,7 +154,7 @@ class Attending(Judge):
             float(ratio.max()),
             float(own.max()),
             blind,
-            "",
+            None,
             said,
             loose,
             float((np.where(sees, off, 0.0) / wide).max()),
@@ -167,30 +168,34 @@ class Attending(Judge):
             raise Unsayable("weights are changed after the softmax")
         found = self.answer(asks)
         self.trouble = found.trouble
-        verdict, line = self._verdict(asks, found)
+        said = self._verdict(asks, found)
         ratio = 0.0 if found.trouble else found.ratio
-        return Row(name=vector.name, verdict=verdict, line=line, tried=1, ratio=ratio)
+        row = row_of(vector.name, said._replace(ratio=ratio))
+        assert row is not None
+        return row
 
-    def _verdict(self, vector: Question, found: Found) -> tuple[str, str]:
+    def _verdict(self, vector: Question, found: Found) -> Said:
         call = call_of(self.speech.way, found.last.case, found.last.given)
         blind = not vector.visible.any(-1).all()
         if found.trouble:
             if vector.kind not in ("float32", "float64"):
-                return "convention", f"refused: {found.trouble}"
+                return refused(found.trouble)
             if blind:
-                return "convention", f"a row that sees nothing is refused: {found.trouble}"
-            return "fails", f"{found.trouble}; the call: {call}"
+                return refused(found.trouble, "a row that sees nothing is refused: ")
+            return failed(Wrong(f"{found.trouble}; {CALL}{call}", found.trouble, call))
         own = f"{found.theirs:.2g} of ONNX's"
         if found.ratio > 1:
             if vector.kind == "float64" and found.narrow <= 1:
-                return "convention", f"computed in float32: {found.ratio:,.2g} tolerances of float64"
-            return "fails", f"{found.said}, {found.ratio:,.3g} tolerances off, {own}; the call: {call}"
+                line = f"computed in float32: {found.ratio:,.2g} tolerances of float64"
+                return Said(Verdict.CONVENTION, line)
+            line = f"{found.said}, {found.ratio:,.3g} tolerances off, {own}; {CALL}{call}"
+            return failed(Wrong(line, case=call))
         if found.blind:
-            return "convention", f"a row that sees nothing is {found.blind}, and zero to ONNX"
+            return Said(Verdict.CONVENTION, f"a row that sees nothing is {found.blind}, and zero to ONNX")
         if found.loose:
-            return "not judged", "the tolerance exceeds the range of the values"
+            return Said(Verdict.NOT_JUDGED, "the tolerance exceeds the range of the values")
         self.largest = max(self.largest, found.ratio)
-        return "holds", f"error {found.ratio:.2g} of its tolerance, {own}"
+        return Said(Verdict.HOLDS, f"error {found.ratio:.2g} of its tolerance, {own}")
 
 
 def _without_flags(way: Conventions) -> Conventions:

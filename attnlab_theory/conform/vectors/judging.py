@@ -8,6 +8,7 @@ import numpy as np
 
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.conform.vectors.reading import Vector
 
@@ -34,8 +35,8 @@ class Judge(abc.ABC):
         self.profile: list[tuple[str, str]] = []
         self.calls = 0
         self.largest = 0.0
-        self.trouble = ""
-        """What went wrong in the last call, in one line."""
+        self.trouble: Trouble | None = None
+        """What went wrong in the last call."""
         self.open()
 
     @abc.abstractmethod
@@ -50,12 +51,22 @@ class Judge(abc.ABC):
             Unsayable: if the target has no argument for something.
         """
 
-    def refused(self, vector: Vector, kind: str, trouble: str, call: str) -> Row:
+    def refused(self, vector: Vector, kind: str, trouble: Trouble, call: str) -> Row:
         """A row of a call that gave nothing: half precision may be refused."""
         self.trouble = trouble
         if kind not in ("float32", "float64"):
-            return Row(name=vector.name, verdict="convention", line=f"refused: {trouble}", tried=1)
-        return Row(name=vector.name, verdict="fails", line=f"{trouble}; the call: {call}", tried=1, ratio=np.inf)
+            return Row(
+                name=vector.name, verdict=Verdict.CONVENTION, line=f"refused: {trouble}", tried=1, trouble=trouble
+            )
+        return Row(
+            name=vector.name,
+            verdict=Verdict.FAILS,
+            line=f"{trouble}; the call: {call}",
+            tried=1,
+            ratio=np.inf,
+            trouble=trouble,
+            case=call,
+        )
 
     def compared(self, vector: Vector, outputs: Sequence["Compared"], call: str) -> Row:
         """A row of answers beside those of a vector."""
@@ -63,13 +74,13 @@ class Judge(abc.ABC):
         own = f"{max(each.theirs for each in outputs):.2g} of ONNX's"
         if worst.ratio > 1:
             line = f"{worst.said}, {worst.ratio:,.3g} tolerances off, {own}; the call: {call}"
-            return Row(name=vector.name, verdict="fails", line=line, tried=1, ratio=worst.ratio)
+            return Row(name=vector.name, verdict=Verdict.FAILS, line=line, tried=1, ratio=worst.ratio, case=call)
         if all(each.loose for each in outputs):
             line = "the tolerance exceeds the range of the values"
-            return Row(name=vector.name, verdict="not judged", line=line, tried=1)
+            return Row(name=vector.name, verdict=Verdict.NOT_JUDGED, line=line, tried=1)
         self.largest = max(self.largest, worst.ratio)
         line = f"error {worst.ratio:.2g} of its tolerance, {own}"
-        return Row(name=vector.name, verdict="holds", line=line, tried=1, ratio=worst.ratio)
+        return Row(name=vector.name, verdict=Verdict.HOLDS, line=line, tried=1, ratio=worst.ratio)
 
 
 class Compared:

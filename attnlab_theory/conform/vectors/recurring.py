@@ -13,6 +13,7 @@ import numpy as np
 from attnlab_theory.conform.asking import shapes
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads, laid_out, taken_in
 from attnlab_theory.conform.calls import Reply, call
+from attnlab_theory.conform.finding import Trouble, misshapen
 from attnlab_theory.conform.linear.forms import EXTRA, form_of
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.conform.vectors.judging import Compared, Judge, rounds
@@ -205,7 +206,7 @@ class Recurring(Judge):
         if not self.flag and not np.isclose(self.scale, asked.factor, rtol=1e-4):
             raise Unsayable("it takes no scale")
 
-    def _asked(self, asked: Question, *, wide: bool) -> tuple[np.ndarray, np.ndarray | None, str, str]:
+    def _asked(self, asked: Question, *, wide: bool) -> tuple[np.ndarray, np.ndarray | None, Trouble | None, str]:
         """The output [b h t e] and the state [b h d e], if one came back; what went wrong; the type."""
         output, present = np.full(asked.v.shape, np.nan), np.full((*asked.q.shape[:2], WIDTH, WIDTH), np.nan)
         answered, whole = "", True
@@ -217,7 +218,7 @@ class Recurring(Judge):
                 return output, None, reply.trouble, ""
             expected = laid_out(part.v, self.form.asker.layout).shape
             if reply.arrays[0].shape != expected:
-                return output, None, f"gave {[*reply.arrays[0].shape]} where {[*expected]} was expected", ""
+                return output, None, misshapen(reply.arrays[0].shape, expected), ""
             answered = reply.kind
             output[members, heads] = taken_in(reply.arrays[0], self.form.asker.layout)
             second = reply.arrays[1] if len(reply.arrays) > 1 and "state" not in self.why else None
@@ -226,7 +227,7 @@ class Recurring(Judge):
             else:
                 second = second.reshape(*part.q.shape[:2], WIDTH, WIDTH)
                 present[members, heads] = second.swapaxes(2, 3) if self.turned else second
-        return output, present if whole else None, "", answered
+        return output, present if whole else None, None, answered
 
     def _parts(self, batch: int, heads: int) -> Iterator[tuple[slice, slice]]:
         """The calls, as few as the layout allows."""

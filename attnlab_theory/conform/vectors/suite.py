@@ -4,6 +4,7 @@ import collections
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.linear import forms
 from attnlab_theory.conform.positions.likely import likely
 from attnlab_theory.conform.suite import Row, Suite
@@ -73,11 +74,11 @@ class OnnxSuite(Suite):
         vector = self._vectors[name]
         if vector.operator not in self.judge.OPERATORS:
             return None
-        self.judge.trouble = ""
+        self.judge.trouble = None
         try:
             row = self.judge.judged(vector)
         except Unsayable as error:
-            row = Row(name=name, verdict="not judged", line=f"cannot be said: {error}", tried=0)
+            row = Row(name=name, verdict=Verdict.NOT_JUDGED, line=f"cannot be said: {error}", tried=0)
         self.note(self.judge.trouble)
         self.calls, self.largest = self.judge.calls, self.judge.largest
         return row

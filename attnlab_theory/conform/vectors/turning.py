@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads
+from attnlab_theory.conform.finding import Fault, Trouble, Verdict, misshapen
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import Call, Given
@@ -119,7 +120,7 @@ class Turning(Judge):
         if self.why:
             raise Unsayable(self.why)
         if self.broken:
-            return Row(name=vector.name, verdict="fails", line=self.broken, tried=1, ratio=np.inf)
+            return Row(name=vector.name, verdict=Verdict.FAILS, line=str(self.broken), tried=1, ratio=np.inf)
         asked = question(vector)
         if asked.pairs != self.way.pairs and "flag" not in self.suite.names:
             raise Unsayable(f"its channels turn in pairs that are {self.way.pairs}")
@@ -138,7 +139,7 @@ class Turning(Judge):
         most = ways.spread(np.asarray(most), asked.pairs, turning, WIDTH) + 1e-320
         return self.compared(vector, [Compared("", x, asked.output, most, vector) for x in rests], call)
 
-    def _turned(self, asked: Question, x: np.ndarray) -> tuple[list[np.ndarray], str, str]:
+    def _turned(self, asked: Question, x: np.ndarray) -> tuple[list[np.ndarray], Trouble | None, str]:
         """The answers [b h t d] of one array, or of it as queries and as keys; what went wrong; the type."""
         roles = [role for role in ("q", "k", "x") if role in self.suite.names]
         outputs, answered = [np.full(x.shape, np.nan) for _ in roles], ""
@@ -148,12 +149,14 @@ class Turning(Judge):
             if reply.trouble:
                 return [], reply.trouble, ""
             shape = made.array(roles[0]).shape
-            if len(reply.arrays) < len(roles) or any(y.shape != shape for y in reply.arrays[: len(roles)]):
-                return [], f"gave {[[*y.shape] for y in reply.arrays]} for {[*shape]}", ""
+            if (count := len(reply.arrays)) < len(roles):
+                return [], Trouble(fault=Fault.FEWER, gave=(count,), wanted=(len(roles),)), ""
+            if odd := [y.shape for y in reply.arrays[: len(roles)] if y.shape != shape]:
+                return [], misshapen(odd[0], shape), ""
             answered = reply.kind
             for output, came in zip(outputs, reply.arrays, strict=False):
                 output[members, heads] = ways.inward(came, self.way.layout)
-        return outputs, "", answered
+        return outputs, None, answered
 
     def _call(self, asked: Question, x: np.ndarray, members: slice, roles: list[str]) -> Call:
         """One call, of some members and heads [b h t d]."""
