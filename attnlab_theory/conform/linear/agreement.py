@@ -50,8 +50,8 @@ def double(passes: Passes) -> Said:
     return Said(Verdict.CONVENTION, line, 2) if line else Said(Verdict.HOLDS, "17 and 65 tokens", 2)
 
 
-def _forms_agree(passes: Passes, n: int, **others: str) -> Trouble | str:
-    """What is wrong with the forms of one sequence; in words, if it is no trouble."""
+def _forms_agree(passes: Passes, n: int, **others: str) -> Trouble | Wrong | None:
+    """What is wrong with the forms of one sequence."""
     whole = passes.whole(n, **others)
     if whole.answer.trouble:
         return whole.answer.trouble.of(f"{n} tokens")
@@ -61,8 +61,8 @@ def _forms_agree(passes: Passes, n: int, **others: str) -> Trouble | str:
         for size in (n, 1, 16):
             answer = passes.form.ask(whole.given, whole.case, chunk=size)
             if not answer.trouble and (wrong := passes.off(whole, answer.output)):
-                return f"in chunks of {size}, {wrong}"
+                return wrong._replace(line=f"in chunks of {size}, {wrong}")
     if passes.other is not None:
         answer = passes.other.ask(whole.given, whole.case)
         return answer.trouble or passes.off(whole, answer.output)
-    return ""
+    return None

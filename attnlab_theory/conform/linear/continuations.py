@@ -97,7 +97,7 @@ def chunks(passes: Passes) -> Said:
                 refused = refused or answer.trouble.of(f"{n} tokens in chunks of {size}")
             elif wrong := passes.off(whole, answer.output):
                 passes.split = Split(whole.case, chunk=size)
-                return Said(Verdict.FAILS, f"in chunks of {size}, {wrong}", tried)
+                return failed(wrong, f"in chunks of {size}, ", tried)
     if refused:
         line = f"sizes that do not divide the length are refused ({refused})"
         return Said(Verdict.CONVENTION, line, tried, trouble=refused)

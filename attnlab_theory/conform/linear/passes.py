@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.asking import Answer
-from attnlab_theory.conform.finding import Trouble
+from attnlab_theory.conform.finding import NOT_FINITE, Trouble
 from attnlab_theory.conform.linear.forms import Case, Form, arrays, part
 from attnlab_theory.conform.linear.sensitivity import measured
 from attnlab_theory.conform.precision import Answers, Arrays, Precision, narrower
 from attnlab_theory.conform.recording import saw
+from attnlab_theory.conform.suite import Wrong
 
 LENGTHS = (2, 3, 15, 16, 17, 63, 64, 65, 127, 128, 129, 130)
 COMPILED = (5, 17, 65)
@@ -159,31 +160,31 @@ class Passes:
             begin += size
         return None, np.concatenate(found, 2), last
 
-    def off(self, whole: Whole, output: np.ndarray) -> str:
-        """By how much an output is off that of the whole, in words; empty if it is not. It may be shorter."""
+    def off(self, whole: Whole, output: np.ndarray) -> Wrong | None:
+        """By how much an output is off that of the whole; None if it is not. It may be shorter."""
         right = whole.answer.output[:, :, : output.shape[2]]
         if not np.isfinite(whole.answer.output).all():
-            return "the whole gives what is no number"
+            return Wrong("the whole gives what is no number", NOT_FINITE)
         gap = np.nan_to_num(np.abs(output - right), nan=np.inf, posinf=np.inf)
         ratio = gap / self.tolerance(whole, float(gap.max(initial=0.0)))
         worst = float(ratio.max(initial=0.0))
         saw(self.form.asker.caller, output, right, ratio)
         if worst <= 1:
             self.largest = max(self.largest, worst)
-            return ""
+            return None
         place = np.unravel_index(int(ratio.argmax()), ratio.shape)
         said = f"output {place[2]} of {whole.case.length} is {output[place]:.7g}"
-        return f"{said} where the whole gives {right[place]:.7g}, {worst:,.3g} tolerances off"
+        return Wrong(f"{said} where the whole gives {right[place]:.7g}, {worst:,.3g} tolerances off")
 
     def compared(
         self, whole: Whole, sizes: Sequence[int], chunk: int | None = None, parts: str = ""
-    ) -> Trouble | str:
-        """What is wrong with the tokens in parts; in words, if it is no trouble. `parts` is how to call these."""
-        if whole.answer.trouble:
-            return whole.answer.trouble.of(f"{whole.case.length} tokens")
+    ) -> Wrong | None:
+        """What is wrong with the tokens in parts. `parts` is how to call these."""
+        if trouble := whole.answer.trouble:
+            return Wrong(f"{whole.case.length} tokens: {trouble}", trouble)
         trouble, output, _ = self.parts(whole, sizes, chunk)
         parts = parts or f"in parts of {', '.join(map(str, sizes))}"
-        if wrong := trouble or self.off(whole, output):
+        if wrong := Wrong(str(trouble), trouble) if trouble else self.off(whole, output):
             self.split = Split(whole.case, sizes, chunk)
-            return wrong.of(parts) if isinstance(wrong, Trouble) else f"{parts}: {wrong}"
-        return ""
+            return wrong._replace(line=f"{parts}: {wrong}")
+        return None
