@@ -5,13 +5,19 @@ implies. A *suite* (`suite`) tries the identities on a target, and gives a row f
 a *convention*: a line of the profile, for which nobody fails. How far a right answer may be from the exact one
 is derived.
 
-Each suite lies in a folder of its own. `attention` judges functions of queries, keys and values: its *cases*
-are short descriptions, and the lines of numpy that draw their arrays are those that a counterexample prints.
-`guessing` finds the conventions by calls in which q = k = 0, for there the output shows the mask (`probe`).
-`parameters` says what arguments are for, `masking` which mask is taken, `resting` switches off what is on at first.
-What is right comes from `reference`, in float64, and how near it must be from `tolerances`. `judging` judges
-one answer, `laws` several together. `gradients` compares slopes, `paths` and `against` two ways to one answer, and
-`states` looks at what stays of a call. `shrinking` looks for the smallest case that fails.
+A kind that is declared lies in `kinds`. Its declaration (`kind`) names *operands* and says what is right; one
+engine does the rest. `calling` searches how the target wants to be called, by how near its answers come to what is
+right. `judge` asks each `case`, counts tolerances and shrinks what fails, and `covering` sets features beside each
+other. `say` has the sentences, and `show` writes the snippet. `declared` hands all of it to those who read rows.
+
+The other kinds are not declared yet. Each suite lies in a folder of its own. `attention` judges functions of
+queries, keys and values: its *cases* are short descriptions, and the lines of numpy that draw their arrays are
+those that a counterexample prints. `guessing` finds the conventions by calls in which q = k = 0, for there the
+output shows the mask (`probe`). `parameters` says what arguments are for, `masking` which mask is taken, `resting`
+switches off what is on at first. What is right comes from `reference`, in float64, and how near it must be from
+`tolerances`. `judging` judges one answer, `laws` several together. `gradients` compares slopes, `paths` and
+`against` two ways to one answer, and `states` looks at what stays of a call. `shrinking` looks for the smallest
+case that fails.
 
 `linear` judges attention by a feature map, and recurrences by their own forms. `laws` judges what draws random
 numbers: random features and dropout. Both make their calls by `asking`.

@@ -3,7 +3,10 @@
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from attnlab_theory.conform.case import Case
 
 
 class Verdict(enum.StrEnum):
@@ -145,3 +148,41 @@ def trouble_of(report: Mapping[str, Any]) -> Trouble | None:
     if found not in tuple(Fault):
         return Trouble(fault=Fault.ENDED, message=found)
     return Trouble(fault=Fault(found), **report["about"])
+
+
+class Number(NamedTuple):
+    """A number of an answer that is wrong."""
+
+    given: float
+    right: float
+    place: tuple[int, ...]
+    """Where it stands, by the axes of the kind."""
+    origin: tuple[int, ...] | None = None
+    """The entry of its row from which it counts."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What became of one identity."""
+
+    identity: str = ""
+    verdict: Verdict
+    tried: int = 1
+    """How many cases or calls."""
+    failures: int = 0
+    """How many of them failed."""
+    ratio: float = 0.0
+    """The largest error over its tolerance."""
+    trouble: Trouble | None = None
+    """What was wrong, where that is more than a number."""
+    number: Number | None = None
+    """The number that is most wrong."""
+    case: "Case | None" = None
+    """The call that shows it."""
+    fact: str = ""
+    """What was found beside right and wrong numbers, by its key in `say.FACTS`."""
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """The data of the fact."""
+
+
+NOT_TRIED = Finding(verdict=Verdict.NOT_TRIED, tried=0)

@@ -276,4 +276,5 @@ def suite_class(kind: str) -> type[Suite]:
         ValueError: if there is no such kind.
     """
     module, _, name = kind_of(kind).suite.partition(":")
-    return getattr(import_module(f"attnlab_theory.conform.{module}"), name)
+    found = getattr(import_module(f"attnlab_theory.conform.{module}"), name)
+    return found if isinstance(found, type) else import_module("attnlab_theory.conform.declared").suite_of(found)

@@ -28,6 +28,8 @@ def refuses_long(error):
 def test_an_exception_is_a_refusal_whatever_its_name_begins_with(error):
     suite = suite_class("rotary")(Direct(refuses_long(error)), "rotary")
     row = suite.row("large positions")
+    assert row is not None
+    assert row.trouble is not None
     assert (row.verdict, row.trouble.fault, row.trouble.error) == ("convention", "raised", type(error).__name__)
 
 
@@ -35,6 +37,8 @@ def test_an_exception_is_a_refusal_whatever_its_name_begins_with(error):
 def test_words_of_a_stranger_are_no_verdict(words):
     suite = suite_class("rotary")(Direct(refuses_long(ValueError(words))), "rotary")
     row = suite.row("large positions")
+    assert row is not None
+    assert row.trouble is not None
     assert suite._as_far_as_called(row, 0) is row
     assert (row.verdict, row.trouble.costs, row.trouble.is_unsure) == ("convention", False, False)
     failed = Row(name="a", verdict=Verdict.FAILS, line=words, tried=1, trouble=row.trouble)

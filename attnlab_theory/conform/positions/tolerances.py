@@ -21,13 +21,6 @@ Where two answers of one target are compared, its frequencies are whatever they 
 stay of the angle, 2 p f w.
 
 Sinusoids are entries of the table: min(p f (4 |ln f| + 7) w, 2) + 4 w + u.
-
-Biases. Entry j of a row, less that of the query's own key, is minus slope times distance. The slope is a power of
-rounded exponents: 4 |ln slope| w and 6 w. It is multiplied, stored and subtracted: 4 u of the entry. A program may
-count from the first key instead of from the query, as Bloom's does. Its entries are then as large as slope times
-keys. Each of the two that are subtracted is rounded by its product and its store, so 4 w slope keys are granted. w
-is that of float32 at least: at 16,384 keys this is .004 of a score. In half precision it would be larger than most
-scores, and near keys, which matter most, would be wrong most. So there it is not granted.
 """
 
 import numpy as np
@@ -73,11 +66,3 @@ def of_rotation(size: np.ndarray, angles: np.ndarray | float, kind: str) -> np.n
         kind: the type of the vectors.
     """
     return size * (angles + 4 * HALF_EPS[kind]) + 4 * TINY[kind] + 1e-320
-
-
-def of_bias(slope: np.ndarray, distance: np.ndarray, keys: int, kind: str) -> np.ndarray:
-    """The largest error of slope times distance, as the difference of two entries of a row."""
-    w, u = HALF_EPS[angle_kind(kind)], HALF_EPS[kind]
-    logs = np.abs(np.log(np.maximum(np.abs(slope), 1e-300)))
-    far = np.abs(slope * distance)
-    return far * ((4 * logs + 6) * w + 4 * u) + 4 * np.abs(slope) * keys * w + 4 * TINY[kind]

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.positions import alibi, alibi_judging, rotary, sinusoidal
+from attnlab_theory.conform.kinds.alibi import published
+from attnlab_theory.conform.positions import rotary, sinusoidal
+from attnlab_theory.conform.suite import suite_class
 from tests.conform.positions import right, wrong
 
 
@@ -148,24 +150,24 @@ def test_sinusoids_of_another_base_fail_where_one_is_declared():
     ],
 )
 def test_the_profile_of_a_bias_says_what_was_found(target, future, alignment):
-    profile = told(alibi.AlibiSuite(Direct(target), "alibi"))
+    profile = told(suite_class("alibi")(Direct(target), "alibi"))
     assert profile["keys after the query"] == future
     assert profile.get("more keys than queries", "").partition(":")[0] == (alignment or "")
 
 
 def test_slopes_that_are_not_the_published_ones_are_told():
-    suite = alibi.AlibiSuite(Direct(right.plain_progression), "alibi")
+    suite = suite_class("alibi")(Direct(right.plain_progression), "alibi")
     assert suite.row("slopes").verdict == "holds"
     row = suite.row("other heads")
     assert row.verdict == "convention"
     assert row.line.startswith("3 heads: slopes of its own, 0.1575")
-    backwards = alibi.AlibiSuite(Direct(lambda heads, length: right.symmetric(heads, length)[::-1]), "alibi")
+    backwards = suite_class("alibi")(Direct(lambda heads, length: right.symmetric(heads, length)[::-1]), "alibi")
     assert "in another order" in backwards.row("slopes").line
 
 
 def test_published_slopes_are_those_of_the_published_code():
     for heads in (*range(1, 33), 71):
-        assert alibi_judging.published(heads) == pytest.approx(right.slopes(heads), rel=1e-12)
+        assert published(heads) == pytest.approx(right.slopes(heads), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_published_slopes_are_those_of_the_published_code():
     ],
 )
 def test_what_cannot_be_called_is_refused_with_the_remedy(kind, target, said):
-    suite = {"rotary": rotary.RotarySuite, "sinusoidal": sinusoidal.SinusoidalSuite, "alibi": alibi.AlibiSuite}
+    suite = {"rotary": rotary.RotarySuite, "sinusoidal": sinusoidal.SinusoidalSuite, "alibi": suite_class("alibi")}
     with pytest.raises(ValueError, match=re.escape(said) + ".*adapter"):
         suite[kind](Direct(target), kind)
 

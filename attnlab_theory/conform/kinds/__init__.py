@@ -11,7 +11,7 @@ class Kind:
     promise: str
     """In one line."""
     suite: str = "attention.suite:AttentionSuite"
-    """Who judges it: a module of this folder, and a class in it."""
+    """Who judges it: a module of this folder's parent, and a class or a declaration in it."""
     causal: bool = False
     """Whether no query sees what comes after it."""
     heads: bool = False
@@ -51,7 +51,7 @@ KINDS: Mapping[str, Kind] = {
     "sinusoidal": Kind(
         promise="a vector of sines and cosines for each position", suite="positions.sinusoidal:SinusoidalSuite"
     ),
-    "alibi": Kind(promise="a bias in proportion to the distance", suite="positions.alibi:AlibiSuite"),
+    "alibi": Kind(promise="a bias in proportion to the distance", suite="kinds.alibi:ALIBI"),
     "dropout": Kind(
         promise="weights are dropped at a rate, and their mean stays", suite="laws.dropout:DropoutSuite"
     ),
