@@ -167,7 +167,13 @@ class Judge:
 
     def _least(self, outcome: Outcome) -> Outcome:
         """A smaller case that fails in the same way: the numbers of its recipe are made less while it fails."""
-        left, shrunk = MOST_SHRUNK * (self.hung == 0), True
+        # A call that hangs or ends the process costs too much to be made again.
+        is_cheap = outcome.trouble is None or outcome.trouble.fault not in (
+            Fault.HUNG,
+            Fault.ENDED,
+            Fault.NOT_CALLED,
+        )
+        left = shrunk = MOST_SHRUNK * is_cheap
         while shrunk:
             shrunk = False
             for case in self._smaller(outcome.case):
@@ -183,7 +189,7 @@ class Judge:
         together = [OPERANDS[role].instead for role in self.kind.operands if OPERANDS[role].instead]
         for roles in (*together, *((role,) for role, _ in case.sizes)):
             n = max(case[role] for role in roles)
-            for less in dict.fromkeys((1, n // 2, n - n // 4, n - 1)):
+            for less in dict.fromkeys((1, n // 2, n - n // 4, n - n // 16, n - 1)):
                 smaller = case.replaced(**{role: min(case[role], less) for role in roles})
                 smaller = self.convention.fitted(self.kind, smaller)
                 if 0 < less < n and smaller is not None and smaller != case:

@@ -1,7 +1,7 @@
 """The engine of declared kinds: one search, one judge, one writer of sentences and of snippets for all of them."""
 
-import ast
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 
 from attnlab_theory import conform
 from attnlab_theory.conform import say
-from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.callers import Direct, Fenced
 from attnlab_theory.conform.calling import Uncallable, search
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import Finding, Trouble
@@ -106,10 +106,23 @@ def test_findings_have_no_prose_and_only_few_modules_make_sentences():
     assert words == {"identity", "fact"}
     words = {field.name for field in dataclasses.fields(Trouble) if field.type in ("str", str)}
     assert words == {"error", "message", "file", "code", "like", "call"}
-    importing = set()
-    for path in HERE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "attnlab_theory.conform":
-                importing |= {path.stem for each in node.names if each.name == "say"}
+    names = re.compile(r"^\s*from attnlab_theory\.conform(\.say)? import .*\bsay\b", re.MULTILINE)
+    importing = {path.stem for path in HERE.rglob("*.py") if names.search(path.read_text())}
     # It goes when every kind is declared.
     assert importing == {"declared"}
+
+
+def test_a_call_that_ends_the_process_is_not_made_again_to_make_it_small(tmp_path):
+    """Starts a few processes, for the target ends each; what it does not end is judged."""
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import os\nimport numpy as np\n\n\ndef mine(heads, length):\n"
+        "    if length > 100:\n        os._exit(3)\n"
+        "    at = np.arange(length)\n    slopes = 2.0 ** (-8 * np.arange(1, heads + 1) / heads)\n"
+        "    return -slopes[:, None, None] * np.abs(at - at[:, None])\n"
+    )
+    with Fenced(f"{path}::mine") as caller:
+        suite = suite_class("alibi")(caller, "alibi")
+        found = {row.name: row for row in suite.rows()}
+    assert (found["lengths"].verdict, found["lengths"].trouble.fault) == ("fails", "ended")
+    assert [found[name].verdict for name in ("one token", "pairs", "same result")] == ["holds"] * 3
