@@ -79,7 +79,7 @@ class Wrong(NamedTuple):
         return self.line
 
 
-def failed(wrong: Trouble | Wrong | str, where: str = "", tried: int = 1, **more: Any) -> Said:
+def failed(wrong: Trouble | Wrong | str | None, where: str = "", tried: int = 1, **more: Any) -> Said:
     """A failure: trouble, or what is wrong.
 
     Args:
@@ -92,7 +92,7 @@ def failed(wrong: Trouble | Wrong | str, where: str = "", tried: int = 1, **more
     return Said(Verdict.FAILS, f"{where}{wrong}", tried, trouble=facts.trouble, case=facts.case, **more)
 
 
-def refused(wrong: Trouble | Wrong, where: str = "refused: ", tried: int = 1) -> Said:
+def refused(wrong: Trouble | Wrong | None, where: str = "refused: ", tried: int = 1) -> Said:
     """A refusal, which is a convention."""
     return failed(wrong, where, tried)._replace(verdict=Verdict.CONVENTION)
 

@@ -17,7 +17,7 @@ from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.finding import FUTURE, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said, Wrong, failed
+from attnlab_theory.conform.suite import NOTHING, Said, Wrong, failed, refused
 
 NEAR: Mapping[str, float] = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
 """How far a number may be from an outcome that it is. Values are of the size of 1."""
@@ -96,7 +96,7 @@ def _in_type(judge: Judge, kind: Kind, name: str) -> Said:
         given = arrays(case)
         answer = judge.ask(case, given)
         if answer.trouble:
-            return Said(Verdict.CONVENTION, f"refused: {answer.trouble}", trouble=answer.trouble)
+            return refused(answer.trouble)
         if (others := judge.judge(case)).fails:
             wrong = Wrong(others.why, others.answer.trouble)
             return failed(wrong, "beside a row that sees nothing: ", counterexample=case)

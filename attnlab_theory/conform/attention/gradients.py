@@ -30,7 +30,7 @@ from attnlab_theory.conform.attention.tolerances import HALF_EPS, TINY, toleranc
 from attnlab_theory.conform.finding import Trouble, Verdict, trouble_of
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import CALL, NOTHING, Said
+from attnlab_theory.conform.suite import CALL, NOTHING, Said, refused
 
 
 class Slopes(NamedTuple):
@@ -256,7 +256,7 @@ def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
     c = np.round(2 * c) / 2 * problem.visible.any(-1, keepdims=True)
     back = pulled(judge, case, given, c)
     if back.trouble:
-        return Said(Verdict.CONVENTION, f"no gradients: {back.trouble}", trouble=back.trouble)
+        return refused(back.trouble, "no gradients: ")
     right, off = slopes(problem, exact, c), room(problem, exact, c, kind or case.kind, judge.accumulate)
     worst = 0.0
     for name, got in back.gradients.items():

@@ -18,7 +18,7 @@ from attnlab_theory.conform.attention.probe import probed
 from attnlab_theory.conform.finding import ANOTHER_ANSWER, WROTE, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed
 
 LENGTHS = (1, 2, 15, 16, 17, 33, 63, 64, 65, 128, 130)
 """The lengths that a numpy or torch target is given."""
@@ -36,7 +36,7 @@ def visibility(judge: Judge, kind: Kind) -> Said:
         judge.calls += 1
         right = judge.way.visible(case, None)
         if seen.trouble:
-            return Said(Verdict.FAILS, f"{n} tokens: {seen.trouble}", counterexample=case, trouble=seen.trouble)
+            return failed(seen.trouble, f"{n} tokens: ", counterexample=case)
         if not seen.equals(right):
             shares = np.broadcast_to(right / np.maximum(right.sum(-1, keepdims=True), 1), seen.weights.shape)
             wrong = np.abs(seen.weights - shares)
@@ -90,7 +90,7 @@ def apart(judge: Judge, kind: Kind) -> Said:
     given = arrays(case)
     first = judge.ask(case, given)
     if first.trouble:
-        return Said(Verdict.FAILS, str(first.trouble), counterexample=case, trouble=first.trouble)
+        return failed(first.trouble, counterexample=case)
     tried = 0
     for axis, name in ((0, "batch element"), (1, "head")):
         if given.q.shape[axis] < 2 or given.k.shape[axis] < 2:
@@ -108,7 +108,7 @@ def apart(judge: Judge, kind: Kind) -> Said:
         kept = np.arange(case.batch - 1) if axis == 0 else np.flatnonzero(groups != case.groups - 1)
         kept = kept[kept != case.heads - 1] if axis else kept
         if answer.trouble:
-            return Said(Verdict.FAILS, str(answer.trouble), counterexample=case, trouble=answer.trouble)
+            return failed(answer.trouble, counterexample=case)
         moved, stays = (np.take(each.output, kept, axis) for each in (answer, first))
         saw(judge.caller, moved, stays, np.abs(moved - stays) / (1e-6 + 1e-5 * np.abs(stays)))
         if not np.allclose(moved, stays, rtol=1e-5, atol=1e-6):

@@ -14,7 +14,7 @@ from attnlab_theory.conform.attention.tolerances import tolerance
 from attnlab_theory.conform.finding import ANOTHER_ANSWER, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, refused
 
 
 class Difference(NamedTuple):
@@ -86,7 +86,7 @@ def gradient_mode(judge: Judge, kind: Kind) -> Said:
         tried += 1
         if without.trouble != within.trouble:
             trouble = within.trouble or without.trouble
-            return Said(Verdict.CONVENTION, f"refused with gradients: {trouble}", tried, trouble=trouble)
+            return refused(trouble, "refused with gradients: ", tried)
         if without.trouble:
             continue
         found = difference(judge, case, without, within, given)

@@ -13,7 +13,7 @@ from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.finding import ANOTHER_ANSWER, Fault, Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said, Wrong, failed
+from attnlab_theory.conform.suite import NOTHING, Said, Wrong, failed, refused
 
 TIMES = 250
 """So often one call is made in a row, as flash-attention's tests do."""
@@ -34,7 +34,7 @@ def repetitions(judge: Judge, kind: Kind) -> Said:
             Verdict.NOT_JUDGED, f"{TIMES} calls take more than the seconds of one call: see --call-seconds", TIMES
         )
     if answer.trouble:
-        return Said(Verdict.FAILS, str(answer.trouble), counterexample=case, trouble=answer.trouble)
+        return failed(answer.trouble, counterexample=case)
     if answer.differs:
         return Said(Verdict.FAILS, f"call {answer.differs} of {TIMES} gives other bits than the first", TIMES)
     return Said(Verdict.HOLDS, "the same bits each time", TIMES)
@@ -47,7 +47,7 @@ def outputs_stay(judge: Judge, kind: Kind) -> Said:
     case = fitted(Case(seed=19), kind, judge.way)
     answer = judge.ask(case, more={"overwrites": True})
     if answer.trouble:
-        return Said(Verdict.FAILS, str(answer.trouble), counterexample=case, trouble=answer.trouble)
+        return failed(answer.trouble, counterexample=case)
     if answer.overwritten:
         return Said(Verdict.FAILS, "the next call writes into the output of the one before", 2, case)
     return Said(Verdict.HOLDS, "after another call", 2)
@@ -66,11 +66,7 @@ def flag(judge: Judge, kind: Kind) -> Said:
             plain, _ = way.plan(case)
             answer = judge.ask(case, more={"plain": {**plain, way.names["causal"]: hides}})
             if answer.trouble:
-                return Said(
-                    Verdict.CONVENTION,
-                    f"{way.names['causal']}={hides} is refused: {answer.trouble}",
-                    trouble=answer.trouble,
-                )
+                return refused(answer.trouble, f"{way.names['causal']}={hides} is refused: ")
             exact = attend(way.problem(arrays(case), case)).output
             gap = np.abs(answer.output - exact)
             right[hides].append(bool((gap < FAR).all()))

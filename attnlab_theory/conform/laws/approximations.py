@@ -158,7 +158,7 @@ def constant(target: Approximation) -> Said:
     for seed in range(20):
         answer = target.ask((q, k, np.ones_like(v)), seed)
         if answer.trouble:
-            return Said(Verdict.FAILS, str(answer.trouble), trouble=answer.trouble)
+            return failed(answer.trouble)
         worst = max(worst, float(np.nan_to_num(np.abs(answer.output - 1), nan=np.inf).max()))
     if worst > 0.01:
         return Said(Verdict.FAILS, f"values of one give an output that is {worst:.3g} off one", 20)
@@ -181,7 +181,7 @@ def future(target: Approximation) -> Said:
                 other = target.ask((q, k, v), 1, causal=True)
                 tried += 1
                 if trouble := first.trouble or other.trouble:
-                    return Said(Verdict.FAILS, f"{n} tokens: {trouble}", tried, trouble=trouble)
+                    return failed(trouble, f"{n} tokens: ", tried)
                 apart = np.nan_to_num(np.abs(other.output - first.output)[:, :, :cut], nan=np.inf)
                 moved = apart.max()
                 saw(target.asker.caller, other.output[:, :, :cut], first.output[:, :, :cut], apart / 1e-3)
@@ -207,7 +207,7 @@ def apart(target: Approximation) -> Said:
             x[(slice(None),) * axis + (-1,)] *= factor
         answer = target.ask(tuple(other), 1)
         if trouble := first.trouble or answer.trouble:
-            return Said(Verdict.FAILS, str(trouble), tried, trouble=trouble)
+            return failed(trouble, tried=tried)
         new, old = (np.delete(each.output, -1, axis) for each in (answer, first))
         moved = np.abs(new - old).max()
         saw(target.asker.caller, new, old, np.abs(new - old) / 1e-3)

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab_theory.conform.asking import SEEDS, Answer
 from attnlab_theory.conform.finding import Fault, Trouble, Verdict
-from attnlab_theory.conform.suite import Said
+from attnlab_theory.conform.suite import Said, failed
 from attnlab_theory.stats import Interval
 
 ALPHA = 1e-6
@@ -98,7 +98,7 @@ def seeded(dice: Dice, first: Answer, again: Answer, other: Answer) -> Said:
         other: to another seed.
     """
     if trouble := first.trouble or again.trouble or other.trouble:
-        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
+        return failed(trouble)
     if same_bits(first, other):
         return Said(Verdict.FAILS, "another seed gives the same numbers", 3)
     if not same_bits(first, again):

@@ -11,7 +11,7 @@ from attnlab_theory.conform.finding import NOT_FINITE, WROTE, Trouble, Verdict
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
 from attnlab_theory.conform.laws.drawing import Drawing, Drops
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said, failed
+from attnlab_theory.conform.suite import NOTHING, Said, failed, refused
 from attnlab_theory.stats import bounded, proportion
 
 RATES = (0.1, 0.3, 0.5, 0.9)
@@ -55,7 +55,7 @@ def _plain(dropping: Dropping, rate: float, *, training: bool) -> Said:
             tried += 1
             answer = dropping.drawing.ask(given, rate, seed, training=training)
             if answer.trouble:
-                return Said(Verdict.FAILS, f"{n} tokens: {answer.trouble}", tried, trouble=answer.trouble)
+                return failed(answer.trouble, f"{n} tokens: ", tried)
             ratio = np.nan_to_num(np.abs(answer.output - exact.output), nan=np.inf) / bound.output
             worst = max(worst, float(np.where(bound.loose, 0.0, ratio).max()))
             if worst > 1:
@@ -85,7 +85,7 @@ def weights(dropping: Dropping) -> Said:
     for rate in RATES:
         seen = dropping.drawing.drops(rate, 3, n)
         if seen.trouble:
-            return Said(Verdict.FAILS, f"rate {rate:g}: {seen.trouble}", trouble=seen.trouble)
+            return failed(seen.trouble, f"rate {rate:g}: ")
         if not np.isfinite(seen.weights).all():
             return Said(Verdict.FAILS, f"rate {rate:g}: the output is no number", trouble=NOT_FINITE)
         if not seen.alike:
@@ -119,7 +119,7 @@ def factor(dropping: Dropping) -> Said:
     for rate in RATES:
         seen = dropping.drawing.drops(rate, 5, n)
         if seen.trouble:
-            return Said(Verdict.FAILS, f"rate {rate:g}: {seen.trouble}", trouble=seen.trouble)
+            return failed(seen.trouble, f"rate {rate:g}: ")
         kept = seen.weights > 0.25 / n
         some = kept.any(-1)
         sums = seen.weights.sum(-1)[some]
@@ -239,7 +239,7 @@ def mean(dropping: Dropping) -> Said:
     for seed in range(MEANS):
         answer = drawing.ask(copies, rate, 1000 + seed)
         if answer.trouble:
-            return Said(Verdict.FAILS, str(answer.trouble), seed, trouble=answer.trouble)
+            return failed(answer.trouble, tried=seed)
         drawn.append(answer.output[:1] if _shared(dropping) else answer.output)
     outputs, right, width = np.concatenate(drawn), exact.output[0], 0.0
     if not np.isfinite(outputs).all():
@@ -276,7 +276,7 @@ def everything(dropping: Dropping) -> Said:
     case = dropping.drawing.fitted(Case())
     answer = dropping.drawing.ask(arrays(case), 1.0, 0)
     if answer.trouble:
-        return Said(Verdict.CONVENTION, f"refused: {answer.trouble}", trouble=answer.trouble)
+        return refused(answer.trouble)
     if not np.isfinite(answer.output).all():
         return Said(Verdict.CONVENTION, "NaN or infinity")
     return Said(Verdict.CONVENTION, "zeros" if not answer.output.any() else "numbers other than 0")

@@ -10,7 +10,7 @@ from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded, uneven
 from attnlab_theory.conform.laws.kernels import KERNELS, variance
 from attnlab_theory.conform.laws.mapping import COUNT, PLACED, Estimates, FeatureDraw
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said, refuses
+from attnlab_theory.conform.suite import NOTHING, Said, failed, refuses
 from attnlab_theory.stats import known_variance, normal
 
 DRAWS = 1000
@@ -70,7 +70,7 @@ def kernel(features: Features) -> Said:
     """The mean of phi(q) . phi(k) is the kernel."""
     drawn = features.drawn()
     if drawn.trouble:
-        return Said(Verdict.FAILS, str(drawn.trouble), trouble=drawn.trouble)
+        return failed(drawn.trouble)
     if not np.isfinite(drawn.products).all():
         return Said(Verdict.FAILS, "a feature is no number", trouble=NOT_FINITE)
     width, right, variances = 0.0, features.right, features.variances(drawn)
@@ -97,7 +97,7 @@ def spread(features: Features) -> Said:
     for count in counts:
         drawn = features.drawn(count if count != COUNT else None)
         if drawn.trouble:
-            return Said(Verdict.FAILS, str(drawn.trouble), trouble=drawn.trouble)
+            return failed(drawn.trouble)
         own, number = features.variances(drawn), drawn.features.shape[-1]
         errors = drawn.sums - drawn.sums.mean(0)
         if own.ndim == 2 and (why := uneven(errors)):
@@ -138,7 +138,7 @@ def independent(features: Features) -> Said:
     """Seeds that follow each other give estimates that are not correlated."""
     drawn = features.drawn()
     if drawn.trouble:
-        return Said(Verdict.FAILS, str(drawn.trouble), trouble=drawn.trouble)
+        return failed(drawn.trouble)
     errors = drawn.sums - drawn.sums.mean(0)
     # Of one pair, for all pairs share their projections.
     products = errors[::2, 0] * errors[1::2, 0] / max(float((errors[:, 0] ** 2).mean()), 1e-300)
@@ -159,7 +159,7 @@ def rows_apart(features: Features) -> Said:
     beside = np.concatenate([PLACED[:1, 0], 3 * PLACED[1:, 1]])
     together = draw.ask(beside, 3)
     if trouble := alone.trouble or together.trouble:
-        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
+        return failed(trouble)
     one, other = alone.output[0, 0, 0], together.output[0, 0, 0]
     if one.shape != other.shape or not np.allclose(one, other, rtol=1e-4, atol=1e-5 * np.abs(one).max()):
         if one.shape == other.shape:

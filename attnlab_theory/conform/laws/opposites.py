@@ -21,7 +21,7 @@ from attnlab_theory.conform.finding import NOT_FINITE, Trouble, Verdict
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, uneven
 from attnlab_theory.conform.laws.kernels import KERNELS, scaled
 from attnlab_theory.conform.laws.mapping import WIDTH
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed
 from attnlab_theory.stats import known_variance, normal
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def signs(draw: "FeatureDraw") -> Said:
     x = _unscaled(T / 2 * np.concatenate([np.eye(WIDTH), -np.eye(WIDTH)]), draw.scale)
     trouble, positive = _positive(draw, x)
     if trouble:
-        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
+        return failed(trouble)
     if not positive:
         return NOTHING  # sines and cosines give both one length, whatever w
     gaps, count = np.zeros(DRAWS), 1
@@ -78,7 +78,7 @@ def signs(draw: "FeatureDraw") -> Said:
     for i in range(DRAWS):
         queries, keys = _both(draw, x, FIRST + i)
         if trouble := queries.trouble or keys.trouble:
-            return Said(Verdict.FAILS, str(trouble), trouble=trouble)
+            return failed(trouble)
         count = queries.output.shape[-1]
         sizes = (queries.output[0, 0] * keys.output[0, 0]).sum(-1) / right
         gaps[i] = (sizes[:WIDTH] - sizes[WIDTH:]).mean()
@@ -108,7 +108,7 @@ def small(draw: "FeatureDraw") -> Said:
     x = _unscaled(LONG * np.array([[0.5, -0.5, 0.5, 0.5], [-0.5, 0.5, -0.5, -0.5]]), draw.scale)
     trouble, positive = _positive(draw, x)
     if trouble:
-        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
+        return failed(trouble)
     if not positive:
         return NOTHING  # the error of sines and cosines is larger than such a kernel
     right = float(KERNELS[draw.kernel](scaled(x[0], draw.scale), scaled(x[1], draw.scale)))
@@ -116,7 +116,7 @@ def small(draw: "FeatureDraw") -> Said:
     for i in range(FEW):
         queries, keys = _both(draw, x, FIRST + i)
         if trouble := queries.trouble or keys.trouble:
-            return Said(Verdict.FAILS, str(trouble), trouble=trouble)
+            return failed(trouble)
         found[i] = (queries.output[0, 0, 0] * keys.output[0, 0, 1]).sum()
     if not np.isfinite(found).all():
         return Said(Verdict.FAILS, "a feature is no number", trouble=NOT_FINITE)

@@ -221,7 +221,7 @@ def state_again(passes: Passes) -> Said:
     whole = passes.whole(9)
     first = passes.form.ask(part(whole.given, 0, 4), whole.case, keep=True)
     if first.trouble:
-        return Said(Verdict.FAILS, str(first.trouble), trouble=first.trouble)
+        return failed(first.trouble)
     two = [passes.form.ask(part(whole.given, 4, 9), whole.case, state=first.kept[0], keep=True) for _ in range(2)]
     if two[0].trouble or two[1].trouble or not np.array_equal(two[0].output, two[1].output):
         return Said(Verdict.CONVENTION, "a state is used up by the call that continues it", 2)

@@ -13,7 +13,7 @@ from attnlab_theory.conform.linear.judging import Judge
 from attnlab_theory.conform.linear.reference import attend
 from attnlab_theory.conform.linear.tolerances import tolerance
 from attnlab_theory.conform.recording import saw
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed, refused
 
 LENGTHS = (2, 5, 16, 17, 33, 64, 65, 130)
 COMPILED = (5, 17, 130)
@@ -45,7 +45,7 @@ def future(judge: Judge) -> Said:
         given = arrays(case)
         first = judge.ask(case)
         if first.trouble:
-            return Said(Verdict.FAILS, f"{n} tokens: {first.trouble}", tried, trouble=first.trouble)
+            return failed(first.trouble, f"{n} tokens: ", tried)
         bound = _bound(judge, given, case)
         for cut in sorted({1, n // 2, n - 1} - {0}):
             for word, change in (("times 4", lambda x: 4 * x), ("plus 1e3", lambda x: x + x.dtype.type(1e3))):
@@ -55,12 +55,7 @@ def future(judge: Judge) -> Said:
                     x[:, :, cut:] = change(x[:, :, cut:])
                 other = judge.ask(case, (q, k, v, None))
                 if other.trouble:
-                    return Said(
-                        Verdict.FAILS,
-                        f"{n} tokens, from {cut} on {word}: {other.trouble}",
-                        tried,
-                        trouble=other.trouble,
-                    )
+                    return failed(other.trouble, f"{n} tokens, from {cut} on {word}: ", tried)
                 moved = np.abs(other.output - first.output)[:, :, :cut]
                 ratio = np.nan_to_num(moved, nan=np.inf) / (2 * bound[:, :, :cut])
                 saw(judge.asker.caller, other.output[:, :, :cut], first.output[:, :, :cut], ratio)
@@ -88,12 +83,7 @@ def prefixes(judge: Judge) -> Said:
             cuts = tuple(x[:, :, :cut] for x in given[:3])
             alone = judge.ask(part, (*cuts, None))
             if whole.trouble or alone.trouble:
-                return Said(
-                    Verdict.FAILS,
-                    f"{n} tokens, or the first {cut}: {whole.trouble or alone.trouble}",
-                    tried,
-                    trouble=whole.trouble or alone.trouble,
-                )
+                return failed(whole.trouble or alone.trouble, f"{n} tokens, or the first {cut}: ", tried)
             bound = 2 * _bound(judge, (*cuts, None), part)
             ratio = np.nan_to_num(np.abs(alone.output - whole.output[:, :, :cut]), nan=np.inf) / bound
             saw(judge.asker.caller, alone.output, whole.output[:, :, :cut], ratio)
@@ -117,7 +107,7 @@ def constant_values(judge: Judge) -> Said:
                 answer = judge.ask(case)
                 tried += 1
                 if answer.trouble:
-                    return Said(Verdict.FAILS, str(answer.trouble), tried, trouble=answer.trouble)
+                    return failed(answer.trouble, tried=tried)
                 exact = attend(judge.way.problem(*arrays(case), case))
                 sure = np.isfinite(_bound(judge, arrays(case), case)) & (np.abs(exact.normaliser) > 0.1)
                 if not sure.any():
@@ -139,7 +129,7 @@ def blind(judge: Judge) -> Said:
     q, k, v, _ = arrays(case)
     answer = judge.ask(case, (0 * q, k, v, None))
     if answer.trouble:
-        return Said(Verdict.CONVENTION, f"refused: {answer.trouble}", trouble=answer.trouble)
+        return refused(answer.trouble)
     first = answer.output.ravel()[0]
     if not np.isfinite(first):
         return Said(Verdict.CONVENTION, "NaN where all features of a query are 0")
@@ -165,12 +155,7 @@ def apart(judge: Judge) -> Said:
                 x[(slice(None),) * axis + (last,)] = 1e3
             other = judge.ask(case, (*spoiled, None))
             if first.trouble or other.trouble:
-                return Said(
-                    Verdict.FAILS,
-                    str(first.trouble or other.trouble),
-                    tried,
-                    trouble=first.trouble or other.trouble,
-                )
+                return failed(first.trouble or other.trouble, tried=tried)
             kept = np.delete(np.arange(given[0].shape[axis]), last)
             new, old = (np.take(each.output, kept, axis) for each in (other, first))
             moved = np.abs(new - old) / np.take(bound, kept, axis)

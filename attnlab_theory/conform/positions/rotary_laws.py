@@ -127,7 +127,7 @@ def fewer_keys(suite: Rotation) -> Said:
     outcome = suite.judge(Case(heads=4, key_heads=2, seed=9))
     if outcome.why and refuses(outcome.why.trouble):
         trouble = outcome.why.trouble
-        return Said(Verdict.CONVENTION, f"refused: {trouble}", trouble=trouble)
+        return refused(trouble)
     if outcome.why:
         return failed(outcome.why, counterexample=outcome.shown, ratio=outcome.ratio)
     return Said(Verdict.HOLDS, f"4 heads of queries, 2 of keys: largest error {outcome.ratio:.2g} of its tolerance")

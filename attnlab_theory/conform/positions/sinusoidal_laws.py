@@ -149,7 +149,7 @@ def odd_widths(suite: Sinusoids) -> Said:
         return NOTHING
     answer = suite.ask(range(9), 7)
     if answer.trouble:
-        return Said(Verdict.CONVENTION, f"refused: {answer.trouble}", trouble=answer.trouble)
+        return refused(answer.trouble)
     if not np.isfinite(answer.table).all():
         return failed(suite.wrong("numbers that are not finite", answer.call, NOT_FINITE))
     even, _ = suite.exact(range(9), 6) if suite.fit.base else (np.full((9, 6), np.nan), None)

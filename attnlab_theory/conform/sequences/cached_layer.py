@@ -18,7 +18,7 @@ from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
 from attnlab_theory.conform.sequences.steps import StepSuite, styles
 from attnlab_theory.conform.sequences.suite import CAUSAL, Distance, named, off
-from attnlab_theory.conform.suite import Said
+from attnlab_theory.conform.suite import Said, failed
 
 
 class CachedLayerSuite(StepSuite):
@@ -257,7 +257,7 @@ class CachedLayerSuite(StepSuite):
         x = self.draw(1, tokens, tokens)
         base, trouble = self.whole(x)
         if base is None:
-            return Said(Verdict.FAILS, f"{tokens} tokens at once: {trouble}", trouble=trouble)
+            return failed(trouble, f"{tokens} tokens at once: ")
         for cut in sorted({1, tokens // 2, tokens - 1}):
             for name, loud in LOUD.items():
                 y = tuple(each.copy() for each in x)
@@ -265,7 +265,7 @@ class CachedLayerSuite(StepSuite):
                     each[..., cut:, :] = loud(each[..., cut:, :])
                 came, trouble = self.whole(y)
                 if came is None:
-                    return Said(Verdict.FAILS, f"{tokens} tokens, from {cut} on {name}: {trouble}", trouble=trouble)
+                    return failed(trouble, f"{tokens} tokens, from {cut} on {name}: ")
                 verdict = self.near(came[..., :cut, :], base[..., :cut, :], y)
                 if verdict.fails:
                     line = f"{tokens} tokens at once: token {verdict.place[-2]} moves when those from {cut} on are"

@@ -13,7 +13,7 @@ import numpy as np
 from attnlab_theory.conform.calls import Kept
 from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.sequences.suite import Distance, SequenceSuite, Shown, off
-from attnlab_theory.conform.suite import Said
+from attnlab_theory.conform.suite import Said, failed
 
 Inputs = tuple[np.ndarray, ...]
 State = tuple[Kept, ...]
@@ -98,7 +98,7 @@ class CacheSuite(SequenceSuite):
         x = self.draw(2, tokens, seed)
         right, trouble = self.whole(x)
         if right is None:
-            return Said(Verdict.FAILS, f"{tokens} tokens at once: {trouble}", len(tries), trouble=trouble)
+            return failed(trouble, f"{tokens} tokens at once: ", len(tries))
         for cuts in tries:
             fed = self.run(x, cuts)
             said = self.judge(fed, right, x, cuts, seed)
@@ -118,9 +118,7 @@ class CacheSuite(SequenceSuite):
                 line = f"{told(cuts, tokens)}: token {first}, of call {where + 1}: {off(verdict)}"
                 return Said(Verdict.FAILS, line, 1, self.shown(tokens, cuts, seed), verdict.ratio)
         if fed.trouble:
-            return Said(
-                Verdict.FAILS, f"{told(cuts, tokens)}: after {fed.at} tokens: {fed.trouble}", 1, trouble=fed.trouble
-            )
+            return failed(fed.trouble, f"{told(cuts, tokens)}: after {fed.at} tokens: ", 1)
         return None
 
     def first_wrong(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.sequences.caches import CacheSuite, Inputs, State
 from attnlab_theory.conform.sequences.suite import off
-from attnlab_theory.conform.suite import NOTHING, Said, failed
+from attnlab_theory.conform.suite import NOTHING, Said, failed, refused
 
 SHORT = 12
 """Tokens of most calls."""
@@ -57,7 +57,7 @@ def lasting(suite: CacheSuite) -> Said:
         x = suite.draw(1, tokens, 3)
         right, _ = suite.whole(x)
     if right is None:
-        return Said(Verdict.FAILS, f"{tokens} tokens at once: {trouble}", trouble=trouble)
+        return failed(trouble, f"{tokens} tokens at once: ")
     limit = f"; {suite.long} tokens at once are refused: {trouble}" if trouble else ""
     ways: list[Sequence[int]] = [range(1, tokens)]
     if suite.chunked:
@@ -67,12 +67,7 @@ def lasting(suite: CacheSuite) -> Said:
         if fed.trouble and fed.at:
             if (wrong := suite.judge(fed._replace(trouble=None), right, x, cuts, 3)) is not None:
                 return wrong
-            return Said(
-                Verdict.CONVENTION,
-                f"full after {fed.at} tokens, and says so: {fed.trouble}",
-                len(ways),
-                trouble=fed.trouble,
-            )
+            return refused(fed.trouble, f"full after {fed.at} tokens, and says so: ", len(ways))
         if (said := suite.judge(fed, right, x, cuts, 3)) is not None:
             return said
     return Said(Verdict.HOLDS, f"{tokens} tokens" + limit, len(ways))
@@ -86,7 +81,7 @@ def full(suite: CacheSuite) -> Said:
     x = suite.draw(1, tokens, 4)
     right, trouble = suite.whole(x)
     if right is None:
-        return Said(Verdict.FAILS, f"{tokens} tokens at once: {trouble}", trouble=trouble)
+        return failed(trouble, f"{tokens} tokens at once: ")
     refused = None
     for cuts in (range(1, tokens), (4,)) if suite.chunked else (range(1, tokens),):
         fed = suite.run(x, cuts, capacity=size)
@@ -96,12 +91,7 @@ def full(suite: CacheSuite) -> Said:
             line = f"a cache for {size} tokens is fed {tokens}: token {first} is {off(verdict)}; it has to refuse"
             return Said(Verdict.FAILS, line, 2, None, verdict.ratio)
         if fed.trouble and fed.at + (len(cuts) == 1) * 4 < size:
-            return Said(
-                Verdict.FAILS,
-                f"a cache for {size} tokens refuses token {fed.at}: {fed.trouble}",
-                2,
-                trouble=fed.trouble,
-            )
+            return failed(fed.trouble, f"a cache for {size} tokens refuses token {fed.at}: ", 2)
         refused = refused or fed.trouble
     return Said(Verdict.HOLDS, f"refused: {refused}" if refused else "it grows", 2, trouble=refused)
 
@@ -115,14 +105,14 @@ def separate(suite: CacheSuite) -> Said:
     for _ in xs:
         state, trouble = suite.begin(2, suite.long)
         if trouble:
-            return Said(Verdict.FAILS, str(trouble), trouble=trouble)
+            return failed(trouble)
         states.append(state)
     outputs: list[list[np.ndarray]] = [[], []]
     for t in range(6):
         for i, x in enumerate(xs):
             fed = suite.feed(suite.part(x, t, t + 1), t, states[i])
             if fed.trouble:
-                return Said(Verdict.FAILS, f"two caches in turn, token {t}: {fed.trouble}", 12, trouble=fed.trouble)
+                return failed(fed.trouble, f"two caches in turn, token {t}: ", 12)
             states[i] = fed.state
             outputs[i].append(fed.output)
     for x, output in zip(xs, outputs, strict=True):
@@ -172,12 +162,7 @@ def elements(suite: CacheSuite) -> Said:
     alone = tuple(each[:1] for each in x)
     several, one = suite.run(x, range(1, 6)), suite.run(alone, range(1, 6))
     if several.trouble or one.trouble:
-        return Said(
-            Verdict.FAILS,
-            f"decoding 3 elements, then one of them: {several.trouble or one.trouble}",
-            12,
-            trouble=several.trouble or one.trouble,
-        )
+        return failed(several.trouble or one.trouble, "decoding 3 elements, then one of them: ", 12)
     if several.output.shape[0] != 3:
         return NOTHING
     verdict = suite.near(several.output[:1], one.output, x)
@@ -195,20 +180,20 @@ def objects(suite: CacheSuite) -> Said:
     for number in (0, 1):
         state, trouble = suite.begin(2, suite.long, number)
         if trouble:
-            return Said(Verdict.FAILS, f"object {number}: {trouble}", trouble=trouble)
+            return failed(trouble, f"object {number}: ")
         states.append(state)
     outputs: list[list[np.ndarray]] = [[], []]
     for t in range(6):
         for number in (0, 1):
             fed = suite.feed(suite.part(x, t, t + 1), t, states[number], number)
             if fed.trouble:
-                return Said(Verdict.FAILS, f"object {number}, token {t}: {fed.trouble}", 12, trouble=fed.trouble)
+                return failed(fed.trouble, f"object {number}, token {t}: ", 12)
             states[number] = fed.state
             outputs[number].append(fed.output)
     for number in (0, 1):
         right, trouble = suite.whole(x, number)
         if right is None:
-            return Said(Verdict.FAILS, f"object {number}: {trouble}", trouble=trouble)
+            return failed(trouble, f"object {number}: ")
         if (verdict := suite.near(np.concatenate(outputs[number], -2), right, x)).fails:
             return Said(
                 Verdict.FAILS, f"two objects of the class, fed in turn: object {number} is {off(verdict)}", 12
@@ -221,7 +206,7 @@ def repeated(suite: CacheSuite) -> Said:
     x = suite.draw(2, 6, 11)
     first = suite.run(x, range(1, 6))
     if first.trouble:
-        return Said(Verdict.FAILS, str(first.trouble), 6, trouble=first.trouble)
+        return failed(first.trouble, tried=6)
     for name, between in (
         ("the same", ()),
         ("9 tokens", suite.draw(1, 9, 12)),
@@ -251,12 +236,7 @@ def interrupted(suite: CacheSuite, bad: Inputs) -> Said:
         fed = suite.feed(suite.part(x, t, t + 1), t, state)
         if fed.trouble:
             # It was changed in place, and says so.
-            return Said(
-                Verdict.CONVENTION,
-                f"a cache is of no use after a step that was refused: {fed.trouble}",
-                6,
-                trouble=fed.trouble,
-            )
+            return refused(fed.trouble, "a cache is of no use after a step that was refused: ", 6)
         outputs.append(fed.output)
         state = fed.state
     right, _ = suite.whole(x)

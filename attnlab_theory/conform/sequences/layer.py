@@ -22,7 +22,7 @@ from attnlab_theory.conform.sequences.suite import (
     off,
     unsaid,
 )
-from attnlab_theory.conform.suite import Said
+from attnlab_theory.conform.suite import Said, failed
 
 LAYOUTS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "btd": lambda x: x,
@@ -212,7 +212,7 @@ class LayerSuite(SequenceSuite):
         x = numbers(self.batch(2), tokens, self.width, kind, tokens)
         base, trouble = self.f(x, kind)
         if base is None:
-            return Said(Verdict.FAILS, f"{tokens} tokens: {trouble}", trouble=trouble)
+            return failed(trouble, f"{tokens} tokens: ")
         cuts = sorted({1, tokens // 2, tokens - 2, tokens - 1} & set(range(1, tokens)))
         for cut in cuts:
             for name, loud in LOUD.items():
@@ -220,7 +220,7 @@ class LayerSuite(SequenceSuite):
                 y[:, cut:] = loud(x[:, cut:])
                 came, trouble = self.f(y, kind)
                 if came is None:
-                    return Said(Verdict.FAILS, f"{tokens} tokens, from {cut} on {name}: {trouble}", trouble=trouble)
+                    return failed(trouble, f"{tokens} tokens, from {cut} on {name}: ")
                 verdict = self.judged(came[:, :cut], base[:, :cut], y, kind, came, base)
                 self.moved = max(self.moved, float(apart(came[:, :cut], base[:, :cut]).max()) / peak(y))
                 if verdict.fails:

@@ -7,7 +7,7 @@ from attnlab_theory.conform.sequences import continuations
 from attnlab_theory.conform.sequences.language_model import LanguageModelSuite
 from attnlab_theory.conform.sequences.rounding import apart, peak
 from attnlab_theory.conform.sequences.suite import COMPILED, off, same, told_lengths
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed
 
 LEAKS = (12, 17, 33, 65)
 """Tokens of the calls in which leaks are looked for."""
@@ -41,7 +41,7 @@ def causality(suite: LanguageModelSuite) -> Said:
                 came, trouble = suite.whole((other,))
                 tried += 1
                 if came is None or base is None:
-                    return Said(Verdict.FAILS, f"{n} tokens: {trouble}", tried, trouble=trouble)
+                    return failed(trouble, f"{n} tokens: ", tried)
                 verdict = suite.near(came[:, :cut], base[:, :cut], (ids,))
                 if verdict.fails:
                     line = f"{n} tokens: logits of token {verdict.place[1]} move with the tokens from {cut} on"
@@ -63,11 +63,11 @@ def prefixes(suite: LanguageModelSuite) -> Said:
     (ids,) = suite.draw(2, whole, 1)
     base, trouble = suite.whole((ids,))
     if base is None:
-        return Said(Verdict.FAILS, f"{whole} tokens: {trouble}", trouble=trouble)
+        return failed(trouble, f"{whole} tokens: ")
     for n in lengths[:-1]:
         came, trouble = suite.whole((ids[:, :n],))
         if came is None:
-            return Said(Verdict.FAILS, f"{n} tokens: {trouble}", len(lengths), trouble=trouble)
+            return failed(trouble, f"{n} tokens: ", len(lengths))
         verdict = suite.near(came, base[:, :n], (ids,))
         if verdict.fails:
             line = f"{n} tokens alone, and within {whole}: token {verdict.place[1]} is {off(verdict)}"
@@ -87,12 +87,12 @@ def elements(suite: LanguageModelSuite) -> Said:
         (ids,) = suite.draw(3, n, n)
         base, trouble = suite.whole((ids,))
         if base is None:
-            return Said(Verdict.FAILS, f"3 rows of {n} tokens: {trouble}", trouble=trouble)
+            return failed(trouble, f"3 rows of {n} tokens: ")
         others = np.concatenate([ids[:1], suite.draw(2, n, n + 1)[0]])
         for name, given in (("left out", ids[:1]), ("others", others)):
             came, trouble = suite.whole((given,))
             if came is None:
-                return Said(Verdict.FAILS, f"{len(given)} rows of {n} tokens: {trouble}", trouble=trouble)
+                return failed(trouble, f"{len(given)} rows of {n} tokens: ")
             verdict = suite.near(came[:1], base[:1], (ids,))
             if verdict.fails:
                 line = f"{n} tokens: row 0 moves when the other rows are {name}: {off(verdict)}"

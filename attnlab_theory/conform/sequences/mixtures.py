@@ -10,7 +10,7 @@ from attnlab_theory.conform.sequences.layer import GUESSED, LayerSuite
 from attnlab_theory.conform.sequences.normal import LOUD, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
 from attnlab_theory.conform.sequences.suite import COMPILED, LENGTHS, off, same, told_lengths
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed, refused
 
 LEAKS = (12, 17, 65, 130)
 """Tokens of the calls in which leaks are looked for."""
@@ -84,12 +84,7 @@ def elements(suite: LayerSuite) -> Said:
             y = x[:1] if loud is None else np.concatenate([x[:1], loud(x[1:])])
             came, trouble = suite.f(y)
             if came is None or base is None:
-                return Said(
-                    Verdict.FAILS,
-                    f"{len(y)} batch elements of {n} tokens: {trouble}",
-                    len(lengths),
-                    trouble=trouble,
-                )
+                return failed(trouble, f"{len(y)} batch elements of {n} tokens: ", len(lengths))
             verdict = suite.judged(came[:1], base[:1], max(x, y, key=peak), "float32", came, base)
             if verdict.fails:
                 line = f"{n} tokens: element 0 moves when the others are {name}: {off(verdict)}"
@@ -108,9 +103,7 @@ def strided(suite: LayerSuite) -> Said:
         x = numbers(suite.batch(2), n, suite.width, "float32", 4)
         (one, _), (other, trouble) = suite.f(x), suite.f(x, strided=True)
         if other is None:
-            return Said(
-                Verdict.FAILS, f"{n} tokens, every second row of a larger array: {trouble}", trouble=trouble
-            )
+            return failed(trouble, f"{n} tokens, every second row of a larger array: ")
         assert one is not None
         verdict = suite.judged(other, one, x, "float32")
         if verdict.fails:
@@ -129,7 +122,7 @@ def typed(suite: LayerSuite, kind: str) -> Said:
         came, trouble = suite.f(x.astype("float64") if kind == "float64" else x, kind)
         base, _ = suite.f(finer)
         if came is None:
-            return Said(Verdict.CONVENTION, f"refused: {trouble}", 3, trouble=trouble)
+            return refused(trouble, tried=3)
         assert base is not None
         error = float(apart(came, base).max(initial=0.0))
         limit = bound(lambda given: suite.f(given[0])[0], [finer], coarse, 12 + suite.width, error, came, base)

@@ -5,7 +5,7 @@ import numpy as np
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.sequences.language_model import LanguageModelSuite
 from attnlab_theory.conform.sequences.suite import off
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, failed, refused
 
 TOKENS = 10
 REAL = 7
@@ -35,14 +35,14 @@ def padded(suite: LanguageModelSuite, side: str) -> Said:
     alone, trouble = suite.whole((ids[:1, real],))
     plain, _ = suite.whole((ids[1:],))
     if alone is None or plain is None:
-        return Said(Verdict.FAILS, str(trouble), trouble=trouble)
+        return failed(trouble)
     outputs = []
     for seed in (21, 22, 23):
         given = ids.copy()
         given[mask == 0] = suite.draw(2, TOKENS, seed)[0][mask == 0]
         came, trouble = suite.read(suite.all(given, named=masked(suite, mask)), given)
         if came is None:
-            return Said(Verdict.CONVENTION, f"refused: {trouble}", 3, trouble=trouble)
+            return refused(trouble, tried=3)
         outputs.append(came)
     for came in outputs[1:]:
         verdict = suite.near(came[:1, real], outputs[0][:1, real], (ids,))
@@ -104,7 +104,7 @@ def _stepped(
     fed = suite.feed((ids[:, :begin],), 0, (), named=masked(suite, mask[:, :begin]))
     for t in range(begin, TOKENS):
         if fed.trouble:
-            return Said(Verdict.CONVENTION, f"refused: {fed.trouble}", 5, trouble=fed.trouble)
+            return refused(fed.trouble, tried=5)
         named = masked(suite, mask[:, : t + 1], t)
         if not steps_are_masked:
             del named[suite.mask]
@@ -115,6 +115,6 @@ def _stepped(
                 line = f"padded at the left, {begin} tokens and then one by one: token {t} is {off(verdict)}"
                 return Said(Verdict.FAILS, line, 5, ratio=verdict.ratio)
     if fed.trouble:
-        return Said(Verdict.CONVENTION, f"refused: {fed.trouble}", 5, trouble=fed.trouble)
+        return refused(fed.trouble, tried=5)
     more = "" if steps_are_masked else "; a step takes no mask"
     return Said(Verdict.HOLDS, f"{begin} tokens, then one by one{more}", 5)

@@ -5,7 +5,7 @@ import numpy as np
 from attnlab_theory.conform.finding import WROTE, Verdict
 from attnlab_theory.conform.sequences import continuations
 from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
-from attnlab_theory.conform.suite import NOTHING, Said
+from attnlab_theory.conform.suite import NOTHING, Said, refused
 
 LEAKS = (12, 17, 65)
 """Tokens of the calls in which leaks are looked for."""
@@ -31,7 +31,7 @@ def typed(suite: CachedLayerSuite, kind: str) -> Said:
         x = suite.draw(2, 8, 1)
         right, trouble = suite.whole(x)
         if right is None:
-            return Said(Verdict.CONVENTION, f"refused: {trouble}", trouble=trouble)
+            return refused(trouble)
         fed = suite.run(x, range(1, 8))
         said = suite.judge(fed, right, x, range(1, 8), 1)
         if said is not None:

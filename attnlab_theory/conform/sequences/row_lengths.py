@@ -16,7 +16,7 @@ from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.sequences.caches import Inputs
 from attnlab_theory.conform.sequences.forms import MASKS
 from attnlab_theory.conform.sequences.suite import off
-from attnlab_theory.conform.suite import Said
+from attnlab_theory.conform.suite import Said, failed, refused
 
 TRIED = ("bool-keep", "bool-drop", "additive")
 """What a mask may mean, where nobody said so."""
@@ -69,7 +69,7 @@ def unequal(suite: CachedLayerSuite, seed: int = 15) -> Said:
     x = suite.draw(2, TOKENS, seed)
     plain, trouble = _fed(suite, x, lambda *_: {})
     if plain is None:
-        return Said(Verdict.FAILS, str(trouble), 1, trouble=trouble)
+        return failed(trouble, tried=1)
     trouble, wrong, tried = None, None, 0
     for way in ways:
         full, more = _fed(suite, x, lambda first, last, way=way: way.named(first, last, 0))
@@ -102,12 +102,7 @@ def _judged(suite: CachedLayerSuite, x: Inputs, way: Way, seed: int) -> Said:
             each[0][..., padding, :] = 4 * new[0][..., padding, :]
         came, trouble = _fed(suite, y, lambda first, last: way.named(first, last, PADDED))
         if came is None:
-            return Said(
-                Verdict.CONVENTION,
-                f"{way.words}: rows of different lengths are refused: {trouble}",
-                1,
-                trouble=trouble,
-            )
+            return refused(trouble, f"{way.words}: rows of different lengths are refused: ", 1)
         outputs.append(came)
     line = f"one of two rows has {PADDED} positions less ({way.words})"
     moves = suite.near(outputs[1][:1][..., way.real, :], outputs[0][:1][..., way.real, :], x)
@@ -118,7 +113,7 @@ def _judged(suite: CachedLayerSuite, x: Inputs, way: Way, seed: int) -> Said:
         cuts = range(1, len(real)) if not suite.chunked else range(len(real) - TOKENS + BEGUN, len(real))
         alone = suite.run(one, cuts)
         if alone.trouble:
-            return Said(Verdict.FAILS, str(alone.trouble), 1, trouble=alone.trouble)
+            return failed(alone.trouble, tried=1)
         verdict = suite.near(outputs[0][row : row + 1][..., real, :], alone.output, one)
         if verdict.fails and row == 0 and real[0]:
             return Said(
