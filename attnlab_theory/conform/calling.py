@@ -5,7 +5,7 @@ What is declared is not searched. What is found is a record, and each field of i
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +57,8 @@ class Convention:
     """The conventions of the kind, and the number of each role that no parameter takes."""
     never_passed: tuple[str, ...] = ()
     """Parameters that are left alone."""
+    idle: tuple[str, ...] = ()
+    """Conventions of which no trial call can tell one value from another."""
     residual: float = 0.0
     """How far the trial call is from what is right, over the largest number."""
 
@@ -158,19 +160,33 @@ def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
     first: Trouble | None = None
     for framework in frameworks:
         best: Convention | None = None
+        scores: list[tuple[Mapping[str, Any], float]] = []
         for case, trial, answer in _answers(kind, caller, framework, bound, declared):
             if answer.trouble:
                 first = first or answer.trouble.of(case.call(trial.names))
                 if answer.trouble.costs:
                     raise Uncallable(trouble=first)
                 continue
-            error = residual(kind, case, trial.chosen, answer.numbers)
+            more = kind.known(answer.numbers, case, trial.chosen)
+            error = np.inf if "" in more.values() else residual(kind, case, trial.chosen, answer.numbers)
+            scores.append((trial.chosen, error))
             if best is None or error < best.residual:
-                chosen = {**trial.chosen, **kind.known(answer.numbers, case, trial.chosen)}
-                best = dataclasses.replace(trial, chosen=chosen, residual=error)
+                best = dataclasses.replace(trial, chosen={**trial.chosen, **more}, residual=error)
         if best is not None:
-            return best
+            return dataclasses.replace(best, idle=_idle(kind, best.chosen, scores))
     raise Uncallable(trouble=first)
+
+
+def _idle(
+    kind: Kind, chosen: Mapping[str, Any], scores: Sequence[tuple[Mapping[str, Any], float]]
+) -> tuple[str, ...]:
+    """The conventions whose values all have one score beside what is chosen."""
+    found = []
+    for name in kind.choices:
+        beside = [e for other, e in scores if all(chosen[key] == x for key, x in other.items() if key != name)]
+        if len(beside) > 1 and len({*beside}) == 1:
+            found.append(name)
+    return tuple(found)
 
 
 def _answers(

@@ -40,7 +40,7 @@ class Kind:
     origin: Callable[[Case, Chosen], np.ndarray]
     """The entry of each row from which the row counts: a constant that is added to a row says nothing."""
     known: Callable[[np.ndarray, Case, Chosen], dict[str, Any]]
-    """Conventions that are read off a trial answer, once the others are known."""
+    """Conventions that are read off a trial answer, by the others. An empty value is none that is known."""
     own: Callable[[Any, Case], np.ndarray]
     """The numbers by which the answer to a case is judged, of a `judge.Judge`."""
     laws: Mapping[str, Law]

@@ -33,7 +33,7 @@ FACTS = {
     "unexplained": "no convention that is known explains the trial call",
     "again": "the same bits, also after other calls",
     "narrow": "computed in float32, given in float64",
-    "slopes rise": "of {heads} heads one has the slope {least}: far keys get no less",
+    "slopes rise": "one of {heads} heads has the slope {least}: far keys get no less",
     "slopes are equal": "two of {heads} heads have the same slope: {some}",
     "slopes of its own": "{heads} heads: slopes of its own, {some}",
     "slopes in another order": "{heads} heads: the published slopes in another order, {some}",
@@ -59,14 +59,13 @@ def uncallable(name: str, error: "Uncallable") -> str:
 
 def profile(judge: "Judge") -> list[tuple[str, str]]:
     """How a target is called, a name and what was found each."""
-    found, kind = judge.convention, judge.kind
+    found = judge.convention
     lines = [("framework", found.framework), ("gives", f"[{' '.join(found.chosen['axes'])}], {judge.gives}")]
     lines.append(("arguments by name", ", ".join(f"{name} ({role})" for role, name in found.names.items())))
     if not judge.explained:
         return lines
-    unequal = any(len({n for _, n in case.sizes[1:]}) > 1 for case in judge.cases(kind.trials))
     for name, value in found.chosen.items():
-        if name in TITLES and (name != "alignment" or unequal):
+        if name in TITLES and name not in found.idle:
             lines.append((TITLES[name], choice(name, value)))
     return lines
 

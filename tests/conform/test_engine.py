@@ -41,6 +41,13 @@ def test_a_convention_is_found_by_how_near_it_is_to_what_is_right():
     assert (of_twelve.chosen["heads"], of_twelve.names) == (12, {"keys": "s", "queries": "t"})
 
 
+def test_a_convention_that_no_call_can_tell_is_not_told():
+    one_row = search(ALIBI, Direct(lambda heads, queries, keys: right.bloom(heads, keys)), {})
+    assert (one_row.chosen["axes"], one_row.idle) == ("h1s", ("alignment",))
+    assert search(ALIBI, Direct(right.from_the_start), {}).idle == ()
+    assert "more keys than queries" not in dict(judged(right.symmetric).profile)
+
+
 def test_what_is_declared_is_not_searched_and_a_contradiction_fails():
     suite = judged(right.from_the_start, alignment="end")
     assert [(row.name, row.verdict) for row in suite.rows()] == [("falling", "fails")]
