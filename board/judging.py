@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab_theory.conform.costly import Costly
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.report import as_json
 from attnlab_theory.conform.suite import Row, suite_class
 from board.entry import AGAINST, HERE, Entry
@@ -91,7 +92,7 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
     except ValueError as error:
         # Without the advice to our own user, which follows the error of the library.
         line = re.sub(r"^.*? answered no trial call\. ", "every trial call ends with an error: ", str(error))
-        row = Row(name=CALLED, verdict="fails", line=line.partition(" Say --layout")[0], tried=1)
+        row = Row(name=CALLED, verdict=Verdict.FAILS, line=line.partition(" Say --layout")[0], tried=1)
         plain = dataclasses.asdict(row) | {"tolerances": None, "snippet": _snippet(entry, kind, None, row, python)}
         del plain["ratio"], plain["counterexample"]
         return {"kind": kind, "profile": {}, "identities": [plain], "seconds": round(time.monotonic() - begun, 1)}

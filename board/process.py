@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab_theory.conform.callers import HARNESS, Back
 from attnlab_theory.conform.costly import Costly
-from attnlab_theory.conform.harness import SLOW
+from attnlab_theory.conform.finding import Fault, trouble_of
 from board import far
 
 FAR = Path(__file__).with_name("far.py")
@@ -99,7 +99,7 @@ class Process:
         """
         about, _ = self._ask({"load": str(self._adapter), "function": function}, (), LOADING)
         if about["trouble"]:
-            raise ValueError(f"{self._adapter.stem} cannot be loaded: {about['trouble']}")
+            raise ValueError(f"{self._adapter.stem} cannot be loaded: {trouble_of(about)}")
         self._loaded.add(function)
         return about
 
@@ -118,7 +118,7 @@ class Process:
         report, came = self._ask(
             {"function": function, "plan": plan | {"seconds": seconds}}, arrays, seconds + GRACE
         )
-        costs = self.deaths > before or SLOW in report["trouble"]
+        costs = self.deaths > before or report["trouble"] == Fault.HUNG
         (self.costly.cost if costs else self.costly.answered)(plan, arrays)
         return Back(report, came)
 
@@ -134,12 +134,12 @@ class Process:
             far.send(self._child.stdin, message, arrays)  # pyright: ignore[reportArgumentType]
             return far.receive(self._pipe)  # pyright: ignore[reportArgumentType]
         except TimeoutError:
-            why = f"took longer than {seconds:g} s, and heard no alarm"
+            report = {"trouble": Fault.HUNG, "about": {"seconds": seconds}}
         except (EOFError, BrokenPipeError):
-            why = self._why()
+            report = {"trouble": self._why()}
         self._stop()
         self.deaths += 1
-        return {"trouble": why}, []
+        return report, []
 
     def _why(self) -> str:
         assert self._child is not None
