@@ -206,7 +206,8 @@ class Fenced:
         except BrokenAnswer as error:
             self._stop()
             if error.reason is Reason.TIMED_OUT:
-                raise ValueError(f"{self.name} cannot be loaded: {_import(TIMED_OUT)}") from None
+                hung = Trouble(fault=Fault.HUNG, seconds=LOADING)
+                raise ValueError(f"{self.name} cannot be loaded: {_import(hung)}") from None
             raise ValueError(f"{error} while it was loaded") from None
         self._child.wall_limit = whole
         if self._about.get("trouble") and (trouble := trouble_of(self._about)):
@@ -217,9 +218,6 @@ class Fenced:
         if self._child is not None:
             self._child.__exit__(None, None, None)
             self._child = None
-
-
-TIMED_OUT = Trouble(fault=Fault.HUNG, seconds=LOADING)
 
 
 def _import(trouble: Trouble) -> str:
