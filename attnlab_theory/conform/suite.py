@@ -277,4 +277,6 @@ def suite_class(kind: str) -> type[Suite]:
     """
     module, _, name = kind_of(kind).suite.partition(":")
     found = getattr(import_module(f"attnlab_theory.conform.{module}"), name)
-    return found if isinstance(found, type) else import_module("attnlab_theory.conform.declared").suite_of(found)
+    if isinstance(found, type):
+        return found
+    return import_module("attnlab_theory.conform.declarations").suite_of(found)
