@@ -68,7 +68,7 @@ class Trouble:
     wanted: tuple[int | str, ...] = ()
     """Two shapes. A letter stands for any length."""
     count: int = 0
-    """Of the calls that hung or ended the process."""
+    """How many calls hung or ended the process."""
     like: str = ""
     """What this call has in common with them."""
     call: str = ""
