@@ -1,6 +1,7 @@
 """How a command ends: with an exit code, and one line on standard error if it failed."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -130,6 +131,28 @@ def _unread(stream: Any, before: Callable[[], object] = bool) -> Any:
     return stream and _Unread(stream, before)
 
 
+def _printable(text: str, stream: Any) -> str:
+    """Text whose characters a stream can encode. Windows' streams into a file know 250 letters, and no Greek ones.
+
+    Other characters are written out as JSON writes them, so JSON stays JSON.
+    """
+    encoding = getattr(stream, "encoding", None)
+    if not encoding or getattr(stream, "errors", "strict") != "strict":
+        return text
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(c if _encodes(encoding, c) else json.dumps(c)[1:-1] for c in text)
+    return text
+
+
+def _encodes(encoding: str, character: str) -> bool:
+    try:
+        return bool(character.encode(encoding))
+    except UnicodeEncodeError:
+        return False
+
+
 class _Unread:
     """A stream whose reader may leave, as in `attnlab list | head`: the rest is lost, and the work goes on."""
 
@@ -141,7 +164,7 @@ class _Unread:
             self._before()
         with self._until_the_reader_leaves():
             shown = UNASKED.sub(lambda found: _written_out(found) if found[1] else found[0], text)
-            self._stream.write(shown if self._stream.isatty() else text)
+            self._stream.write(_printable(shown if self._stream.isatty() else text, self._stream))
         return len(text)
 
     def flush(self) -> None:

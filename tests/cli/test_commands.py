@@ -2,6 +2,7 @@
 
 import inspect
 import io
+import json
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab_theory import __version__
+from attnlab_theory import __version__, exits
 from attnlab_theory.cli import main
 from attnlab_theory.cli.commands import COMMANDS, GONE
 from tests.cli.every_option import EVERY
@@ -127,6 +128,25 @@ def test_the_overview_is_ascii_where_nothing_else_can_be_printed(monkeypatch):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii", write_through=True))
     assert main(["--help"]) == 0
     assert b"  * list " in written.getvalue()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437", "latin-1", "utf-8", "utf-16"])
+def test_what_a_screen_cannot_show_is_written_out_and_json_stays_json(monkeypatch, encoding):
+    text = "α ≥ ½ · μ\N{MATHEMATICAL ITALIC SMALL PHI} — ✓"
+    for stream in ("stdout", "stderr"):
+        written = io.BytesIO()
+        screen = io.TextIOWrapper(written, encoding=encoding, write_through=True)
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, stream, screen)
+
+            def command(stream=stream):
+                print(json.dumps({"of": text}, ensure_ascii=False), file=getattr(sys, stream))
+                return 0
+
+            assert exits.exit_code(command) == 0
+        shown = written.getvalue().decode(encoding)
+        assert json.loads(shown) == {"of": text}
+        assert ("\\u03b1" in shown) == (encoding in {"ascii", "cp1252", "latin-1"})
 
 
 def test_nobody_has_to_read_the_overview(monkeypatch):
