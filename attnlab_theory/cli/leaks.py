@@ -1,38 +1,42 @@
 """attnlab leaks: the outputs of somebody's function that change with later inputs."""
 
 import dataclasses
+import functools
 import json
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import tyro
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
 
     from attnlab_theory.grader.submission import Submission
-    from attnlab_theory.identities import edges, leaks
+    from attnlab_theory.identities import edges, leaks, time_axis
 
 MOST = 3
 """Arrays that a function may return, of which the first is judged."""
+
+Axes = Literal["tc", "btc", "tbc", "bct", "ct"]
 
 
 class Way(NamedTuple):
     """How a function gets its tokens and gives its outputs."""
 
-    batch: bool
-    """Whether tokens and outputs have an axis for a batch of one."""
+    handing: "time_axis.Handing"
     parts: int
     """How many arrays it returns. The outputs come first."""
+    mixes: bool
+    """Whether an output moves with an input at another time."""
 
     @property
     def said(self) -> str:
-        """What a person should know of it: a batch of one, several arrays. Empty if there is neither."""
-        said = ["a batch of one"] * self.batch + [f"the first of {self.parts} arrays"] * (self.parts > 1)
-        return " and ".join(said)
+        """What a person should know of it: a batch, other axes, several arrays. Empty if there is nothing."""
+        said = ["a batch of one"] * self.handing.batched
+        if self.handing.order not in ("tc", "btc"):
+            said.append(f"the axes {self.handing.named}")
+        return " and ".join(said + [f"the first of {self.parts} arrays"] * (self.parts > 1))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,13 +46,15 @@ class Leaks:
     It also calls the function with the first part of the input only. This shows whether an output depends on the
     input's whole length. Then it tries lengths of 17, 65 and 130, just above the usual block sizes.
 
-    A class is called without arguments, and the instance is the function. A function that wants a batch gets a
-    batch of one. If it returns several arrays, the first one counts. If it returns a dictionary, the array with a
-    row for each position counts.
+    A class is called without arguments, and the instance is the function. A torch module is put into evaluation
+    mode. A first trial finds the axis of time. A function that wants a batch gets a batch of one. If it returns
+    several arrays, the first one counts. If it returns a dictionary, the array with a row for each position counts.
     """
 
     function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]
     """A file, and a function in it, in numpy, jax or torch. It maps [length width] to [length anything]."""
+    axes: Axes | None = None
+    """The order of its axes: t for time, b for a batch, c for the width. By default a trial finds it."""
     length: int = 12
     """How many positions the input has."""
     width: int = 8
@@ -64,7 +70,7 @@ class Leaks:
         """Intervene and print the matrix."""
         from attnlab_theory.cli.problems import refuse_time_limit
         from attnlab_theory.grader.reasons import BrokenAnswer
-        from attnlab_theory.grader.submission import Submission, split
+        from attnlab_theory.grader.submission import Submission
         from attnlab_theory.identities import edges, leaks
         from attnlab_theory.identities.prefixes import prefixes, sentence
 
@@ -74,14 +80,16 @@ class Leaks:
             inputs = leaks.random_numbers(self.length, self.tokens)
             replacing = leaks.other_numbers(self.tokens)
         refuse_time_limit(self.time_limit)
-        path, _ = split(self.function)
         start = time.monotonic()
         with Submission(self.function, time_limit=self.time_limit, any_framework=True, instances=True) as asked:
-            mixer, way = self._handed(asked, inputs)
+            mixer, way = self._handed(asked)
             try:
                 found = leaks.leaks(mixer, inputs, replacing)
                 cut = prefixes(mixer, inputs)
                 spent = time.monotonic() - start
+            except leaks.Random as error:
+                mode = " in evaluation mode" if asked.mode else ""
+                raise ValueError(f"{asked.where}: {str(error).replace(': ', f'{mode}: ', 1)}") from None
             except ValueError as error:
                 # What ended the child says it better than the detector, which only saw a call fail.
                 raise (error.__cause__ if isinstance(error.__cause__, BrokenAnswer) else error) from None
@@ -90,11 +98,14 @@ class Leaks:
         code = 1 if cut.depends or (beyond and not beyond.clean) else leaks.exit_code(found)
         if self.json:
             told = leaks.as_json(found) | {
-                "batch": way.batch,
+                "batch": way.handing.batched,
+                "axes": way.handing.axes,
+                "mixes": way.mixes,
                 "arrays": way.parts,
+                "never_passed": asked.optional.split(", ") if asked.optional else [],
                 "prefixes_tried": int(cut.tried.sum()),
                 "depends_on_length": cut.depends,
-                "training": asked.is_training,
+                "training": asked.mode == "training",
                 "edges": None if beyond is None else edges.as_json(beyond),
             }
             print(json.dumps(told, indent=1))
@@ -107,11 +118,15 @@ class Leaks:
             print(f"Longer sequences were not tried, as it took {spent:.0f} s so far: raise --time-limit.")
         else:
             print(*edges.sentences(beyond), sep="\n")
-        if asked.is_training or (code and _may_be_training(path)):
+        if not way.mixes:
             print(
-                "A torch module in training mode drops numbers at random and normalises over batches: call its "
-                ".eval() first."
+                f"Each place is by itself: in {way.handing.named} no output moves with an input at another place. "
+                "Name other axes with --axes."
             )
+        if asked.mode == "training":
+            print("The torch module was in training mode. It was judged in evaluation mode, after .eval().")
+        if asked.optional:
+            print(f"never passed: {asked.optional}")
         return code
 
     def _at_edges(
@@ -125,32 +140,98 @@ class Leaks:
 
         return edges.edges(mixer, inputs, replacing, but=self.length)
 
-    def _handed(
-        self, asked: "Submission", inputs: "np.ndarray"
-    ) -> "tuple[Callable[[np.ndarray], np.ndarray], Way]":
-        """The function in the first way in which it gives one row for each position.
+    def _handed(self, asked: "Submission") -> "tuple[Callable[[np.ndarray], np.ndarray], Way]":
+        """The function in the first order of axes in which its outputs move along time.
+
+        Where they move in none, the first order that it takes counts.
 
         Raises:
             BrokenAnswer: if there is no such way. The message says what was handed over and what came back.
         """
         from attnlab_theory.grader.reasons import BrokenAnswer
+        from attnlab_theory.identities.time_axis import Found, Order
 
-        said: list[str] = []
-        for way in _ways():
-            try:
-                outputs = _called(asked, way, inputs)
-            except BrokenAnswer as error:
-                text = str(error).removeprefix(f"{asked.where} ")
-                # Who has died or used up the time is not asked again.
-                if not text.startswith(("raised ", "returned ", "must return ")):
-                    raise
-                if way.parts == 1:
-                    said.append(f"{_shape(inputs, way)} {text}")
-                continue
-            if outputs.ndim == 2 and len(outputs) == len(inputs):
-                return lambda x, way=way: _called(asked, way, x), way
-            said.append(f"{_shape(inputs, way)} gave {[*outputs.shape]}")
-        raise BrokenAnswer(f"{asked.where}: {'; '.join(dict.fromkeys(said))}. {self._remedy(asked)}")
+        refusals: list[str] = []
+        found: dict[Found, Way] = {}
+        for parts in range(1, MOST + 1):
+            for handing, batch in self._handings():
+                # A norm over the width moves its last axis, too: that axis is time only where no other can be.
+                if found and not self.axes and (handing.axes.endswith("ct") or batch == 1 != handing.batched):
+                    continue
+                what, refusal = self._trial(asked, handing, batch, parts)
+                if what is None:
+                    refusals += [refusal] * (bool(self.axes) or (batch == 1 and handing.order is not Order.CT))
+                elif what is Found.TIME or (what is Found.WIDTH and self.axes):
+                    way = Way(handing, parts, True)
+                    return functools.partial(_rows, asked, way), way
+                else:
+                    found.setdefault(what, Way(handing, parts, False))
+            if found:
+                break
+        if Found.WIDTH in found:
+            raise BrokenAnswer(
+                f"{asked.where} takes {self._trial_length} of one axis only, and any number of the last. So time "
+                f"seems to be the last axis: say --axes bct --width {self._trial_length}"
+            )
+        if Found.BATCH in found:
+            raise BrokenAnswer(
+                f"{asked.where}: outputs move along the axis of the batch only; if that is time, say --axes tbc"
+            )
+        if not found:
+            raise BrokenAnswer(f"{asked.where}: {'; '.join(dict.fromkeys(refusals))}. {self._remedy(asked)}")
+        way = found[Found.NOTHING]
+        return functools.partial(_rows, asked, way), way
+
+    @property
+    def _trial_length(self) -> int:
+        """The length of a trial, which is no width."""
+        return self.length + (self.tokens is None and self.length == self.width)
+
+    def _handings(self) -> "Iterator[tuple[time_axis.Handing, int]]":
+        """Orders of axes, the likeliest first, and how many sequences their trial has."""
+        from attnlab_theory.identities.time_axis import Handing, Order, batch_of
+
+        numbers = self.tokens is not None
+        orders = [Order(self.axes)] if self.axes else [each for each in Order if not numbers or each.endswith("c")]
+        for order in orders:
+            handing = Handing(order, numbers)
+            yield handing, batch_of(self._trial_length, self.width) if handing.batched else 1
+        # Some take a batch of one and no other.
+        for order in orders:
+            if (handing := Handing(order, numbers)).batched and (self.axes or order is Order.BTC):
+                yield handing, 1
+
+    def _trial(
+        self, asked: "Submission", handing: "time_axis.Handing", batch: int, parts: int
+    ) -> "tuple[time_axis.Found | None, str]":
+        """What a trial of one order shows. None if the function does not take it, and what it did instead."""
+        import numpy as np
+
+        from attnlab_theory.grader.reasons import BrokenAnswer
+        from attnlab_theory.identities import time_axis
+        from attnlab_theory.identities.leaks import SEED
+
+        rng = np.random.default_rng(SEED)
+
+        def sequences(b: int, t: int, c: int) -> np.ndarray:
+            if self.tokens is not None:
+                return rng.integers(0, self.tokens, (b, t))
+            return rng.standard_normal((b, t, c)).astype(np.float32)
+
+        t = self._trial_length
+        given = handing.array([*sequences(batch, t, self.width)])
+        try:
+            output = _called(asked, handing, parts, given)
+        except BrokenAnswer as error:
+            text = str(error).removeprefix(f"{asked.where} ")
+            # Who has died or used up the time is not asked again.
+            if not text.startswith(("raised ", "returned ", "must return ")):
+                raise
+            return None, f"given {[*given.shape]} it {text}"
+        if not handing.fits(given, output):
+            return None, f"given {[*given.shape]} it gave {[*output.shape]}"
+        call = functools.partial(_called, asked, handing, parts)
+        return time_axis.tried(call, handing, sequences, (batch, t, self.width)), ""
 
     def _remedy(self, asked: "Submission") -> str:
         """The wrapper to write, and the options that may help."""
@@ -161,27 +242,17 @@ class Leaks:
         )
 
 
-def _ways() -> "Iterator[Way]":
-    for parts in range(1, MOST + 1):
-        for batch in (False, True):
-            yield Way(batch, parts)
-
-
-def _shape(inputs: "np.ndarray", way: Way) -> str:
-    return f"given {[1, *inputs.shape] if way.batch else [*inputs.shape]} it"
-
-
-def _called(asked: "Submission", way: Way, x: "np.ndarray") -> "np.ndarray":
+def _called(asked: "Submission", handing: "time_axis.Handing", parts: int, given: "np.ndarray") -> "np.ndarray":
     """The outputs, in the type in which they were returned: how far rounding goes depends on it."""
-    first = asked.call(x[None] if way.batch else x, parts=way.parts, positions=len(x))[0]
+    leading = [size for axis, size in zip(handing.axes, given.shape, strict=True) if axis in "bt"]
+    first = asked.call(given, parts=parts, leading=leading)[0]
     outputs = first.array
     if first.kind in ("float32", "float16"):
         outputs = outputs.astype(first.kind)
-    # A batch of one, asked for or made by a wrapper.
-    return outputs[0] if outputs.ndim == 3 and len(outputs) == 1 else outputs
+    # A batch of one that a wrapper made.
+    return outputs[0] if not handing.batched and outputs.ndim == 3 and len(outputs) == 1 else outputs
 
 
-def _may_be_training(path: "Path") -> bool:
-    """Whether the file has torch and never puts a module into evaluation mode."""
-    text = path.read_text("utf-8", errors="replace")
-    return "torch" in text and ".eval()" not in text
+def _rows(asked: "Submission", way: Way, x: "np.ndarray") -> "np.ndarray":
+    """The outputs for one sequence, [length numbers]."""
+    return way.handing.rows(_called(asked, way.handing, way.parts, way.handing.array([x])))

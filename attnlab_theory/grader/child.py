@@ -64,8 +64,8 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
         found["function"], function = _load(path, first["names"], notebook)
         if first["instances"] and isinstance(function, type):
             function = _instance(path, found["function"], function)
-        if "torch" in sys.modules and getattr(function, "training", False) is True:
-            found["training"] = "yes"
+        if first["instances"]:
+            found.update(_evaluated(function), optional=_optional(function))
         loaded.append(function)
         return []
 
@@ -119,6 +119,29 @@ def _instance(path: str, name: str, kind: type) -> Callable[..., Any]:
     return made
 
 
+def _evaluated(function: Callable[..., Any]) -> dict[str, str]:
+    """The mode of a module of torch, `training` or `evaluation`. From now on it is in evaluation mode."""
+    torch = sys.modules.get("torch")
+    mode = getattr(function, "training", None)
+    if torch is None or not isinstance(mode, bool) or not callable(getattr(function, "eval", None)):
+        return {}
+    if mode:
+        function.eval()  # pyright: ignore[reportFunctionMemberAccess]
+    return {"mode": "training" if mode else "evaluation"}
+
+
+def _optional(function: Callable[..., Any]) -> str:
+    """The parameters after the first that need not be given."""
+    import inspect
+
+    try:
+        own = getattr(function, "forward", function)
+        found = [*inspect.signature(own).parameters.values()][1:]
+    except (TypeError, ValueError):
+        return ""
+    return ", ".join(each.name for each in found if each.default is not inspect.Parameter.empty)
+
+
 def _module(path: str) -> ModuleType:
     # Told what it is: a name that ends in .PY does not say so to Python.
     loader = importlib.machinery.SourceFileLoader("submission", path)
@@ -144,8 +167,8 @@ def _call(function: Callable[..., Any], path: str, request: dict[str, Any]) -> l
         try:
             with _explained(path):
                 returned = function(*(convert(a) if hasattr(a, "shape") else a for a in arguments))
-                if positions := request.get("positions"):
-                    returned = _outputs(returned, positions)
+                if leading := request.get("leading"):
+                    returned = _outputs(returned, leading)
                 return [_encoded(part) for part in _parts(returned, request["parts"])]
         except Broken as broken:
             # The first is the likeliest kind of array, so its failure is the one to read.
@@ -217,10 +240,10 @@ def _kind(value: Any) -> str:
     return "that is None" if value is None else f"of type {type(value).__name__}"
 
 
-def _outputs(returned: Any, positions: int) -> Any:
+def _outputs(returned: Any, leading: list[int]) -> Any:
     """The outputs of a model. A loss of None is dropped.
 
-    In a dictionary, the only array with a row for each position counts.
+    In a dictionary, the only array with a row at each place of the leading axes counts.
     """
     if isinstance(returned, tuple) and any(part is None for part in returned):
         left = [part for part in returned if part is not None]
@@ -228,8 +251,9 @@ def _outputs(returned: Any, positions: int) -> Any:
     if not isinstance(returned, dict):
         return returned
     shapes = {str(name): tuple(getattr(value, "shape", ())) for name, value in returned.items()}
-    # A row for each position, with a batch of one around them or without.
-    fitting = [name for name, s in shapes.items() if (len(s), *s[:-1]) in ((2, positions), (3, 1, positions))]
+    # A wrapper may make a batch of one around the rows.
+    fits = [leading, [1, *leading]] if len(leading) == 1 else [leading]
+    fitting = [name for name, shape in shapes.items() if [*shape[:-1]] in fits]
     if len(fitting) != 1:
         told = ", ".join(f"{_shown(name)} {[*shape]}" for name, shape in shapes.items()) or "nothing"
         which = "none of them has" if not fitting else "several of them have"

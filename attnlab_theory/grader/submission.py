@@ -101,8 +101,10 @@ class Submission:
     ) -> None:
         self.path, self.function = split(where)
         self._names, self._instances = [self.function, *names], instances
-        self.is_training = False
-        """Whether it is a module of torch in training mode, by its own words. Known inside the block."""
+        self.mode = ""
+        """`training` or `evaluation` if it is a module of torch, by its own words. It is called in evaluation mode."""
+        self.optional = ""
+        """The parameters after the first that need not be given, by its own words. Both are known in the block."""
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
         self.wall_limit = patience(time_limit) if wall_limit is None else wall_limit
         self._enclosure = Enclosure(
@@ -156,19 +158,20 @@ class Submission:
         """The function's result, in float64. Arguments are arrays or plain numbers."""
         return self.call(*arguments)[0].array
 
-    def call(self, *arguments: Any, parts: int = 1, positions: int | None = None) -> tuple[Reply, ...]:
+    def call(self, *arguments: Any, parts: int = 1, leading: Sequence[int] | None = None) -> tuple[Reply, ...]:
         """The function at these arguments, which must return `parts` arrays."""
-        self.send(*arguments, parts=parts, positions=positions)
+        self.send(*arguments, parts=parts, leading=leading)
         return self.receive()
 
-    def send(self, *arguments: Any, parts: int = 1, positions: int | None = None) -> None:
+    def send(self, *arguments: Any, parts: int = 1, leading: Sequence[int] | None = None) -> None:
         """Send a call without waiting for the reply. So the two processes need not wait for each other.
 
         Args:
             arguments: of the function.
             parts: how many arrays it must return.
-            positions: for a model, the number of rows of its outputs. It may then also return a loss of None, or a
-                dictionary in which one array has so many rows. If None, it must return `parts` arrays and no more.
+            leading: for a model, the lengths of the axes of its outputs before the last. It may then also return a
+                loss of None, or a dictionary in which one array has these axes. If None, it must return `parts`
+                arrays and no more.
         """
         if not self._is_loaded:
             raise RuntimeError("a submission is called inside its with block")
@@ -176,7 +179,7 @@ class Submission:
             "arguments": [_encoded(np.asarray(a)) if hasattr(a, "shape") else a for a in arguments],
             "parts": parts,
             "any_framework": self.any_framework,
-            "positions": positions,
+            "leading": None if leading is None else [*leading],
         }
         self._send(request, parts)
 
@@ -232,7 +235,8 @@ class Submission:
             )
         # Its own word, and to nobody's harm: the kernel counts besides, and ends it.
         self._used = max(self._used, used) if math.isfinite(used) else self._used
-        self.is_training = message.get("training") == "yes"
+        self.mode = message["mode"] if message.get("mode") in ("training", "evaluation") else ""
+        self.optional = plain(str(message.get("optional", "")))
         if named != self.function:
             self.function, self.where = named, f"{self.path}::{named}"
         if "broken" in message:

@@ -8,12 +8,15 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attnlab_theory.identities.adapters import Function
+from attnlab_theory.identities.adapters import Function, adapted
 from attnlab_theory.identities.leaks import EDGES, Inputs, Leaks, Replacing, leaks
 from attnlab_theory.identities.prefixes import Prefixes, prefixes
 
 LENGTHS = (17, 65, 130)
 """Numbers of positions: one more than a block of 16, one more than one of 64, two more than one of 128."""
+
+BLOCKS = (16, 64, 128)
+"""The usual sizes of blocks."""
 
 WHOLE_BLOCKS = (16, 17, 64, 65, 128)
 """Prefixes that are compared with the longest sequence: whole blocks, and one more."""
@@ -29,6 +32,8 @@ class Edges:
     """The prefixes against the longest sequence. None if the function did not take it."""
     refused: Mapping[int, str]
     """Lengths that the function did not take, and what it said."""
+    longest: int | None
+    """The longest length that it takes, if that is less than the longest of `LENGTHS`."""
 
     @property
     def clean(self) -> bool:
@@ -52,28 +57,56 @@ def edges(
     """
     found: dict[int, Leaks] = {}
     refused: dict[int, str] = {}
-    for n in LENGTHS:
-        if n == but:
-            continue
-        try:
+
+    def look(n: int) -> None:
+        if n != but:
             found[n] = leaks(mixer, inputs(n), replacing, cuts=[cut for cut in EDGES if cut < n])
+
+    for n in LENGTHS:
+        try:
+            look(n)
         except ValueError as error:
-            refused[n] = str(error).partition("\n")[0]
-    longest = LENGTHS[-1]
-    alone = prefixes(mixer, inputs(longest), lengths=WHOLE_BLOCKS) if longest in found else None
-    return Edges(leaks=found, prefixes=alone, refused=refused)
+            # A function in another process says itself what went wrong.
+            cause = error.__cause__
+            refused[n] = str(cause if isinstance(cause, ValueError) else error).partition("\n")[0]
+    longest = None
+    if refused:
+        taken = [n for n in (*found, but) if n < min(refused)]
+        longest = _longest(mixer, inputs, max(taken, default=0), min(refused))
+        if longest and longest not in found:
+            look(longest)
+    alone = None
+    if LENGTHS[-1] in found:
+        alone = prefixes(mixer, inputs(LENGTHS[-1]), lengths=WHOLE_BLOCKS)
+    return Edges(leaks=found, prefixes=alone, refused=refused, longest=longest or None)
+
+
+def _longest(mixer: Function, inputs: Callable[[int], Inputs], taken: int, refused: int) -> int:
+    """The longest length that a function takes, between one that it took and one that it did not."""
+    while refused - taken > 1:
+        middle = (taken + refused) // 2
+        try:
+            adapted(mixer, inputs(middle))
+            taken = middle
+        except ValueError:
+            refused = middle
+    return taken
 
 
 def sentences(found: Edges) -> list[str]:
     """What was found, in lines for people."""
     lines = []
-    tried = " and ".join(", ".join(map(str, found.leaks)).rsplit(", ", 1))
-    leaky = [n for n, each in found.leaks.items() if not each.clean]
+    lengths = sorted(found.leaks)
+    tried = " and ".join(", ".join(map(str, lengths)).rsplit(", ", 1))
+    leaky = [n for n in lengths if not found.leaks[n].clean]
     for n in leaky:
         output, movement = found.leaks[n].worst
         lines.append(f"Leak at length {n}: output {output} moves with the future by up to {movement:.3g}.")
-    if found.leaks and not leaky:
-        lines.append(f"No leak at lengths {tried} either, where blocks of 16, 64 and 128 end.")
+    if lengths and not leaky:
+        blocks = [size for size in BLOCKS if size < lengths[-1]]
+        ends = f"blocks of {', '.join(map(str, blocks[:-1]))} and {blocks[-1]} end" if blocks[1:] else ""
+        where = f", where {ends or f'a block of {blocks[0]} ends'}" if blocks else ""
+        lines.append(f"No leak at length{'s' * (len(lengths) > 1)} {tried} either{where}.")
     if found.prefixes is not None and found.prefixes.depends:
         prefix, moved = found.prefixes.worst
         lines.append(
@@ -82,7 +115,8 @@ def sentences(found: Edges) -> list[str]:
         )
     if found.refused:
         n, said = next(iter(found.refused.items()))
-        lines.append(f"Not tried at {', '.join(map(str, found.refused))} positions: {said}")
+        most = f"It takes at most {found.longest} positions. " if found.longest else ""
+        lines.append(f"{most}Not tried at {' and '.join(map(str, found.refused))} positions: {said}")
     return lines
 
 
@@ -93,5 +127,6 @@ def as_json(found: Edges) -> dict[str, Any]:
         "lengths": list(found.leaks),
         "leaks_at": [n for n, each in found.leaks.items() if not each.clean],
         "depends_on_length": found.prefixes is not None and found.prefixes.depends,
+        "longest": found.longest,
         "not_tried": dict(found.refused),
     }

@@ -28,6 +28,10 @@ SEED = 0
 """The seed of the tokens and of the random replacements. So a function always gets the same verdict."""
 
 
+class Random(ValueError):
+    """The function gives other outputs for the same tokens."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Leaks:
     """Which outputs moved when which inputs were replaced."""
@@ -97,8 +101,8 @@ def leaks(
             and each input is also replaced by itself.
 
     Raises:
-        ValueError: if the function fails, gives anything but one finite row for each position, or gives different
-            outputs for the same tokens.
+        ValueError: if the function fails, or gives anything but one finite row for each position.
+        Random: if it gives different outputs for the same tokens.
 
     Source: docs/mathematics/identities.md.
     """
@@ -279,10 +283,7 @@ def jacobian_reach(mixer: Function, x: Float[np.ndarray, "t d"]) -> Float[np.nda
 
 def _refuse_another(output: np.ndarray, before: np.ndarray) -> None:
     if not np.array_equal(output, before):
-        raise ValueError(
-            "the function is not deterministic: two calls with the same tokens differ; a torch module in training "
-            "mode draws at random: call its .eval()"
-        )
+        raise Random("the function draws random numbers: two calls with the same tokens differ; switch dropout off")
 
 
 def _movement(after: np.ndarray, before: np.ndarray) -> np.ndarray:

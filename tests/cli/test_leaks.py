@@ -44,8 +44,67 @@ def in_blocks_of_sixteen(x):
     return np.concatenate([np.repeat(blocks, 16, axis=0), np.cumsum(x[whole:], axis=0)])
 
 
-def torch_like(x):  # torch
-    return x + x.sum()
+def time_first(x):
+    t, b, width = x.shape
+    return x + x.sum(axis=0, keepdims=True)
+
+
+def time_first_causal(x):
+    t, b, width = x.shape
+    return np.cumsum(x, axis=0)
+
+
+def numbers_time_first(ids):
+    t, b = ids.shape
+    return np.cumsum(TABLE[ids], axis=0)
+
+
+KERNEL = np.random.default_rng(1).normal(size=(8, 8, 3))
+
+
+def convolution(x):
+    b, c, t = x.shape
+    padded = np.pad(x, ((0, 0), (0, 0), (2, 0)))
+    return sum(np.einsum("oc,bct->bot", KERNEL[:, :, i], padded[:, :, i : i + t]) for i in range(3))
+
+
+def looks_ahead(x):
+    return convolution(x[:, :, ::-1])[:, :, ::-1]
+
+
+def one_sequence_of_channels(x):
+    return convolution(x[None])[0]
+
+
+def norm(x):
+    return (x - x.mean(axis=-1, keepdims=True)) / x.std(axis=-1, keepdims=True)
+
+
+def over_the_batch(x):
+    b, t, width = x.shape
+    return x - x.mean(axis=0) if b > 1 else x
+
+
+def one_at_a_time(x):
+    assert x.shape[0] == 1
+    return np.cumsum(x, axis=1)
+
+
+def with_more(x, mask=None, sinks=None):
+    return np.cumsum(x, axis=0)
+
+
+POSITIONS = np.random.default_rng(2).normal(size=(40, 8))
+
+
+def of_forty_positions(x):
+    return np.cumsum(x + POSITIONS[: len(x)], axis=0)
+
+
+def drops(x):
+    import os
+
+    return x * (int.from_bytes(os.urandom(4), "big") / 2**32)
 
 
 def like_a_language_model(ids):
@@ -113,11 +172,23 @@ def run(capsys, *arguments):
         ("with_weights", [], 0, "No leak at lengths 17, 65 and 130 either, where blocks of 16, 64 and 128 end."),
         ("in_blocks_of_sixteen", [], 1, "Leak at length 17: output "),
         ("over_length", [], 1, "Outputs depend on the length of the whole: "),
+        ("time_first", [], 1, "was given and judged with a batch of one and the axes [time batch width]."),
+        ("time_first_causal", [], 0, "and the axes [time batch width]."),
+        ("numbers_time_first", ["--tokens", "9"], 0, "and the axes [time batch]."),
+        ("convolution", [], 0, "and the axes [batch width time]."),
+        ("convolution", ["--length", "8"], 0, "and the axes [batch width time]."),
+        ("looks_ahead", [], 1, "and the axes [batch width time]."),
+        ("one_sequence_of_channels", [], 0, "was given and judged with the axes [width time]."),
+        ("norm", [], 0, "Each place is by itself: in [time width] no output moves with an input at another place."),
+        ("norm", ["--axes", "bct"], 1, "and the axes [batch width time]."),
+        ("one_at_a_time", [], 0, "models.py::one_at_a_time was given and judged with a batch of one."),
+        ("with_more", [], 0, "never passed: mask, sinks\n"),
+        ("of_forty_positions", [], 0, "No leak at lengths 17 and 40 either, where a block of 16 ends.\n"),
         (
-            "torch_like",
+            "of_forty_positions",
             [],
-            1,
-            "A torch module in training mode drops numbers at random and normalises over batches: call its",
+            0,
+            "It takes at most 40 positions. Not tried at 65 and 130 positions: models.py::",
         ),
     ],
 )
@@ -156,6 +227,7 @@ def test_json_says_how_the_function_was_asked(capsys):
         ("with_two_names", "a dictionary of left [12, 8], right [12, 8], and several of them have a row for each"),
         ("with_no_rows", "returned a dictionary of mean [8], 3 [], and none of them has a row for each position"),
         ("absent", "has no function 'absent'"),
+        ("drops", "models.py::drops: the function draws random numbers: two calls with the same tokens differ"),
     ],
 )
 def test_what_was_handed_over_and_what_came_back_are_told(capsys, name, said):
@@ -186,13 +258,25 @@ def from_numpy(array):
     return array
 """
 
+ALWAYS = """
+import os
+
+
+class Always(torch.nn.Module):
+    def forward(self, x):
+        return x * (int.from_bytes(os.urandom(4), "big") / 2**32)
+
+
+always = Always().eval()
+"""
+
 DROPPING = """
 import torch
 
 
 class Dropping(torch.nn.Module):
     def forward(self, x):
-        return x * (2.0 if self.training else 1.0)
+        return x.cumsum(0) * (2.0 if self.training else 1.0)
 
 
 made = Dropping()
@@ -200,14 +284,37 @@ evaluated = Dropping().eval()
 """
 
 
+@pytest.mark.slow("the axes that a trial finds without options stay inside")
+@pytest.mark.usefixtures("file")
+def test_time_that_is_another_axis_is_named_and_refused(capsys):
+    code, out, err = run(capsys, "models.py::convolution", "--length", "8", "--width", "12")
+    assert (code, out) == (2, "")
+    assert "models.py::convolution takes 8 of one axis only, and any number of the last." in err
+    assert "say --axes bct --width 8" in err
+    code, out, err = run(capsys, "models.py::over_the_batch", "--axes", "btc")
+    assert (code, out) == (2, "")
+    assert "outputs move along the axis of the batch only; if that is time, say --axes tbc" in err
+
+
 @pytest.mark.slow("conform's remedy for a module in training mode stays inside")
 @pytest.mark.parametrize(("name", "says"), [("Dropping", True), ("made", True), ("evaluated", False)])
-def test_a_module_in_training_mode_is_told_to_call_eval(capsys, tmp_path, monkeypatch, name, says):
+def test_a_module_in_training_mode_is_judged_in_evaluation_mode(capsys, tmp_path, monkeypatch, name, says):
     monkeypatch.chdir(tmp_path)
     # Beside the file, where its process finds it instead of torch.
     (tmp_path / "torch.py").write_text(STAND_IN)
     (tmp_path / "dropping.py").write_text(DROPPING)
     code, out, err = run(capsys, f"dropping.py::{name}")
     assert (code, err) == (0, "")
-    assert ("call its .eval() first" in out) == says
+    assert ("was in training mode. It was judged in evaluation mode, after .eval()." in out) == says
     assert json.loads(run(capsys, f"dropping.py::{name}", "--json")[1])["training"] == says
+
+
+@pytest.mark.slow("a function that draws random numbers stays inside")
+def test_a_module_that_drops_in_evaluation_mode_is_not_told_to_call_eval(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "torch.py").write_text(STAND_IN)
+    (tmp_path / "dropping.py").write_text(DROPPING + ALWAYS)
+    code, out, err = run(capsys, "dropping.py::always")
+    assert (code, out) == (2, "")
+    assert "the function draws random numbers in evaluation mode: two calls with the same tokens differ" in err
+    assert ".eval()" not in err
