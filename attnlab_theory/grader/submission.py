@@ -102,7 +102,7 @@ class Submission:
         self.path, self.function = split(where)
         self._names, self._instances = [self.function, *names], instances
         self.mode = ""
-        """`training` or `evaluation` if it is a module of torch, by its own words. It is called in evaluation mode."""
+        """`training` or `evaluation` if it is a module of torch, by its own words. From then on it evaluates."""
         self.optional = ""
         """The parameters after the first that need not be given, by its own words. Both are known in the block."""
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
