@@ -3,13 +3,16 @@
 import io
 import json
 import os
+import re
 import threading
+import zipfile
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from attnlab_theory import inputs
-from attnlab_theory.cli.problems import read_matrix
+from attnlab_theory.cli.arrays import read_matrix
 from attnlab_theory.report import record
 from tests.report.test_record import FINDING
 
@@ -170,4 +173,65 @@ def test_a_damaged_matrix_is_refused_in_one_line(tmp_path, content):
     (tmp_path / "x.npy").write_bytes(content)
     with pytest.raises(ValueError, match=r"x\.npy (is not a whole|must hold one array)") as error:
         read_matrix(tmp_path / "x.npy")
+    assert "\n" not in str(error.value)
+
+
+def saved(array, *, pickled=False):
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=pickled)
+    return stream.getvalue()
+
+
+def archive(**arrays):
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def zipped(*names):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as opened:
+        for name in names:
+            opened.writestr(name, b"")
+    return stream.getvalue()
+
+
+MATRIX = np.arange(6.0).reshape(2, 3)
+RECORDS = np.array([(1.0, 2.0)], dtype=[("left", "f8"), ("right", "f8")])
+RAGGED = np.array([np.zeros(2), np.zeros(3)], dtype=object)
+
+
+@pytest.mark.parametrize("kind", ["float64", ">f8", "float16", "int8", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_matrix_of_each_type_is_read(tmp_path, kind, order):
+    (tmp_path / "x.npy").write_bytes(saved(np.asarray(MATRIX, dtype=kind, order=order)))
+    np.testing.assert_array_equal(read_matrix(tmp_path / "x.npy"), MATRIX)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("x.npy", saved(RAGGED, pickled=True), "holds Python objects and no numbers: save numpy.array(rows, dtype"),
+        ("x.npy", saved(np.array([[1.5, None]]), pickled=True), "holds Python objects and no numbers"),
+        ("x.npy", saved(MATRIX.astype(complex)), "must hold one array of real numbers, not complex128"),
+        ("x.npy", saved(RECORDS), "not a table with the columns left, right: save numpy.lib.recfunctions."),
+        (
+            "x.npy",
+            saved(MATRIX.astype(ml_dtypes.float8_e4m3fn)),
+            "not raw bytes, 1 for each number: save x.astype(",
+        ),
+        ("x.npy", saved(MATRIX[None]), "must hold a matrix with one vector per row, not shape (1, 2, 3)"),
+        ("x.npz", archive(q=MATRIX, k=MATRIX), "is an archive of q, k: numpy.save('x.npy', numpy.load(FILE)['q'])"),
+        ("x.pt", zipped("x/data.pkl", "x/data/0"), "is a file of torch.save: numpy.save('x.npy', torch.load("),
+        ("x.safetensors", bytes(40), "is a file of safetensors: numpy.save('x.npy', safetensors.numpy.load_file("),
+        ("x.csv", b"1,2\n3,4\n", "is text: numpy.save('x.npy', numpy.loadtxt('x.csv', delimiter=','))"),
+        ("x.txt", b"1 2\n3 4\n", "is text: numpy.save('x.npy', numpy.loadtxt('x.txt'))"),
+        ("x.bin", bytes(40), "is not a whole .npy file of numbers; write it with numpy.save"),
+    ],
+)
+def test_what_is_no_matrix_is_named_for_what_it_is(tmp_path, name, content, what):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(what)) as error:
+        read_matrix(tmp_path / name)
+    assert str(tmp_path / name) in str(error.value)
     assert "\n" not in str(error.value)

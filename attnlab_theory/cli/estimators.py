@@ -39,7 +39,7 @@ class Estimators:
 
     def run(self) -> int:
         """Predict, measure, choose."""
-        from attnlab_theory.cli.problems import read_matrix
+        from attnlab_theory.cli.arrays import read_matrix
         from attnlab_theory.estimators import advise, pose
         from attnlab_theory.estimators.advice import as_json
         from attnlab_theory.report import progress

@@ -1,17 +1,14 @@
 """Commands about somebody's own problem: check, construct."""
 
 import dataclasses
-import io
 import json
 import math
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import tyro
 
-if TYPE_CHECKING:
-    import numpy as np
+from attnlab_theory.cli.arrays import read_matrix
 
 LONGEST = 24 * 60 * 60
 """The longest time limit in seconds: clocks do not take any number."""
@@ -201,32 +198,6 @@ class Construct:
     def run(self) -> int:
         """Solve the problem that was posed."""
         return self.problem.run()
-
-
-def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
-    """The numbers of a .npy file. Anything else in it is refused in one line. NaN is allowed with `gaps` only."""
-    import numpy as np
-
-    from attnlab_theory import inputs, refuse
-
-    content = inputs.content(path)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            array = np.load(io.BytesIO(content), allow_pickle=False)
-    except MemoryError as error:
-        # The file itself is in memory: it is its header that asks for more.
-        raise ValueError(f"{path} is not a whole .npy file of numbers, or it is too large: {error}") from None
-    except (
-        Exception
-    ):  # numpy reads a header as Python, and an archive by its directory: anything may be wrong there
-        raise ValueError(f"{path} is not a whole .npy file of numbers; write it with numpy.save") from None
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
-        raise ValueError(f"{path} must hold one array of real numbers, not {getattr(array, 'dtype', 'an archive')}")
-    if array.ndim != 2 or not array.size:
-        raise ValueError(f"{path} must hold a matrix with one vector per row, not shape {array.shape}")
-    if not gaps:
-        refuse.non_finite(**{path.name: array})
-    return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
 def refuse_time_limit(seconds: float) -> None:

@@ -1,6 +1,7 @@
 """Sentences, as they are drawn, read from files, and laid into rows."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -99,3 +100,43 @@ def test_a_vocabulary_may_be_a_file_of_words(tmp_path):
     (tmp_path / "words").write_text("cat 3\n")
     with pytest.raises(ValueError, match="one word a line: 'cat 3' cannot be a word"):
         material.read(*paths, "words", words=tmp_path / "words")
+
+
+@pytest.mark.parametrize("read", [material.read_lines, material.read_sentences])
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("1000.jpg#0\tA dog .\n1000.jpg#1\tA brown dog .\n", "begins with the name of a picture and a number, as"),
+        ("36979.jpg#3\t Two men .\n\n36979.jpg#4 A man .", "keep the captions alone: cut -f2 captions"),
+        ("image,caption\n1000.jpg,A dog .\n", "is a table with the heading 'image,caption'; keep the column"),
+        ("image_name| comment_number| comment\n1.jpg| 0| Two men .\n", "is a table with the heading 'image_name|"),
+        ("filename\tcaption\n1.png\tTwo men .\n", "is a table with the heading"),
+        ('{"images": [], "annotations": [{"caption": "A dog"}]}', "is JSON of captions, as COCO has; write them"),
+        (
+            '[\n{"caption": "A dog"},\n{"caption": "A cat"}]\n',
+            "is JSON; write its sentences into a file, one a line",
+        ),
+    ],
+)
+def test_names_of_pictures_headings_and_json_are_no_sentences(tmp_path, read, text, what):
+    (tmp_path / "captions").write_text(text)
+    with pytest.raises(ValueError, match=re.escape(what)) as error:
+        read(tmp_path / "captions")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image of a dog\n1000.jpg,A dog\n",
+        "a dog #1\nthe file a.jpg#0 is open\n",
+        "{ a set }\n",
+        "[laughs] hello\n",
+        "path , or no path\na b\n",
+        "the image,caption pair\n",
+        "1000.jpg#0\tA dog .\nand a sentence\n",
+    ],
+)
+def test_sentences_that_only_look_like_tables_are_read(tmp_path, text):
+    (tmp_path / "captions").write_text(text)
+    assert material.read_lines(tmp_path / "captions") == tuple(map(str.strip, text.splitlines()))
