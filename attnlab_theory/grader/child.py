@@ -61,7 +61,8 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
     loaded: list[Callable[..., Any]] = []
 
     def load() -> list[dict[str, Any]]:
-        found["function"], function = _load(path, first["names"], notebook)
+        module, found["left_out"] = _opened(path, notebook)
+        found["function"], function = _function(module, first["names"])
         if first["instances"] and isinstance(function, type):
             function = _instance(path, found["function"], function)
         if first["instances"]:
@@ -82,18 +83,27 @@ def _leave_with_parent(parent: int) -> None:
     os._exit(0)
 
 
-def _load(path: str, names: list[str], notebook: ModuleType) -> tuple[str, Callable[..., Any]]:
-    """The first of these names that the file defines, and the function of that name."""
+def _opened(path: str, notebook: ModuleType) -> tuple[ModuleType, str]:
+    """The file or the notebook as a module, and what of the notebook was left out."""
     sys.path.insert(0, os.path.dirname(path))
     with _explained(path):
-        is_notebook = path.lower().endswith(".ipynb")
-        module = ModuleType("submission") if is_notebook else _module(path)
-        sys.modules["submission"] = module
-        if is_notebook:
-            try:
-                notebook.run(path, names, module)
-            except notebook.Unreadable as unreadable:
-                raise Broken(str(unreadable)) from None
+        try:
+            if not path.lower().endswith(".ipynb"):
+                return _module(path, notebook), ""
+            module = sys.modules["submission"] = ModuleType("submission")
+            return module, notebook.run(path, module)
+        except notebook.Damaged as damaged:
+            raise Broken(str(damaged)) from None
+        except notebook.Unreadable as unreadable:
+            raise Broken(str(unreadable), "inconclusive") from None
+        except ModuleNotFoundError as error:
+            # The judge may lack a library that its author had.
+            missing = f"raised ModuleNotFoundError: {_shown(error)}{_place(error.__traceback__, path)}"
+            raise Broken(f"{missing}; it is not installed here", "inconclusive") from None
+
+
+def _function(module: ModuleType, names: list[str]) -> tuple[str, Callable[..., Any]]:
+    """The first of these names that the module defines, and the function of that name."""
     for function in names:
         found = getattr(module, function, None)
         if callable(found):
@@ -142,7 +152,7 @@ def _optional(function: Callable[..., Any]) -> str:
     return ", ".join(each.name for each in found if each.default is not inspect.Parameter.empty)
 
 
-def _module(path: str) -> ModuleType:
+def _module(path: str, notebook: ModuleType) -> ModuleType:
     # Told what it is: a name that ends in .PY does not say so to Python.
     loader = importlib.machinery.SourceFileLoader("submission", path)
     spec = importlib.util.spec_from_file_location("submission", path, loader=loader)
@@ -150,6 +160,9 @@ def _module(path: str) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["submission"] = module
+    # A notebook that was saved as a file of Python asks Jupyter for its commands.
+    shell = notebook.Shell(module)
+    vars(module)["get_ipython"] = lambda: shell
     spec.loader.exec_module(module)
     return module
 
@@ -201,7 +214,9 @@ def _explained(path: str) -> Iterator[None]:
         where = f"{within}, line {error.lineno}" if within else f"line {error.lineno}"
         # Python does not say in which line, or even in which file, a NUL byte is.
         where = "" if error.lineno is None else f" ({where})"
-        raise Broken(f"cannot be read: {type(error).__name__}: {_shown(error.msg)}{where}", "raised") from None
+        said = f"cannot be read: {type(error).__name__}: {_shown(error.msg)}{where}"
+        # An encoding that Python does not read is no mistake of an answer.
+        raise Broken(said, "raised" if error.lineno is not None else "inconclusive") from None
     except NotImplementedError as error:
         said = f"NotImplementedError: {_shown(error)}".rstrip(": ")
         raise Broken(f"is not filled in yet: it raises {said}", "raised") from None

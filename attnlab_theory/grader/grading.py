@@ -266,6 +266,7 @@ class _Search:
                 *self.notes,
                 *self.renamed,
                 *self.remarks,
+                *([f"Not run of the notebook: {self.submission.left_out}."] if self.submission.left_out else []),
                 *(["Only this one case was tried."] if self.only else []),
             ),
             output=self.output if broken is None else broken.output or self.output,

@@ -23,7 +23,10 @@ class Reason(enum.StrEnum):
     ENDED = "ended"
     """Its process ended, or had to be ended, without an answer."""
     INCONCLUSIVE = "inconclusive"
-    """No counterexample was found, but not every case was judged, or nothing protected the judge."""
+    """No counterexample was found, but not every case was judged, or nothing protected the judge.
+
+    Or its file cannot be read or run here, for want of a module or of Jupyter.
+    """
 
     @property
     def exit_code(self) -> int:

@@ -23,8 +23,11 @@ from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
 TIME_LIMIT = 60.0
 """Seconds of processor time for everything a submission does: its imports, and every call together."""
 
-ITS_OWN = (None, Reason.RAISED, Reason.WRONG_SHAPE, Reason.TOO_MUCH_MEMORY, Reason.ENDED)
+ITS_OWN = (Reason.RAISED, Reason.WRONG_SHAPE, Reason.TOO_MUCH_MEMORY, Reason.ENDED)
 """The reasons that the process of a submission may report. Only the judge may give the others, such as `right`."""
+
+WHILE_LOADED = (*ITS_OWN, None, Reason.INCONCLUSIVE)
+"""Those that it may report while it is loaded: there may be no such function, or a module may be missing here."""
 
 
 def patience(time_limit: float) -> float:
@@ -103,6 +106,8 @@ class Submission:
         self._names, self._instances = [self.function, *names], instances
         self.mode = ""
         """`training` or `evaluation` if it is a module of torch, by its own words. From then on it evaluates."""
+        self.left_out = ""
+        """The lines of a notebook that were not run, by its own words. Known inside the block."""
         self.optional = ""
         """The parameters after the first that need not be given, by its own words. Both are known in the block."""
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
@@ -222,8 +227,7 @@ class Submission:
             mine = mine and ("broken" in message or len(arrays) == parts)
             used = float(message["seconds"])
             reason = Reason(message["reason"]) if message.get("reason") else None
-            # No reason is one, too, while it is loaded: there is no such function.
-            mine = mine and ("broken" not in message or reason in ITS_OWN[self._is_loaded :])
+            mine = mine and ("broken" not in message or reason in (ITS_OWN if self._is_loaded else WHILE_LOADED))
             named = message.get("function", self.function)
             mine = mine and named in self._names
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
@@ -237,6 +241,7 @@ class Submission:
         self._used = max(self._used, used) if math.isfinite(used) else self._used
         self.mode = message["mode"] if message.get("mode") in ("training", "evaluation") else ""
         self.optional = plain(str(message.get("optional", "")))
+        self.left_out = plain(str(message.get("left_out", "")))
         if named != self.function:
             self.function, self.where = named, f"{self.path}::{named}"
         if "broken" in message:

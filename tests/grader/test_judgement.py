@@ -187,7 +187,7 @@ def notebook(*cells: str) -> str:
     return json.dumps({"cells": [text, *written], "nbformat": 4})
 
 
-def test_a_notebook_is_read_where_the_function_is_unique(file):
+def test_a_notebook_is_read_without_the_lines_that_are_no_definitions(file):
     cells = (
         "%matplotlib inline\n!pip install nothing\nimport numpy as np\nSCALE = 1e5",
         "%%bash\nexit 1",
@@ -195,13 +195,77 @@ def test_a_notebook_is_read_where_the_function_is_unique(file):
         "def f(keys):\n    return helper(keys)",
         "def helper(keys):\n    return SCALE * np.asarray(keys[0])",
     )
+    judgement = check_answer(file(notebook(*cells), "mine.ipynb"), "uw/1.2.1")
+    assert judgement.right
+    assert judgement.notes == ("Not run of the notebook: cell 2, lines 1, 2; cell 3, line 1; cell 4, lines 1, 2.",)
+
+
+RIGHT = "def f(keys):\n    return 1e5 * keys[0]"
+WRONG = "def f(keys):\n    return 0 * keys[0]"
+
+
+@pytest.mark.slow("a notebook with commands of Jupyter stays inside")
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (WRONG, RIGHT),
+        (f"%%time\n{RIGHT}",),
+        (f"\n%%capture out --no-stderr\n{RIGHT}",),
+        (f"?print\nprint?\nimport numpy as np\nnp.dot??\n{RIGHT}",),
+        (f"%time import math\n{RIGHT.replace('1e5', '1e5 * math.exp(0)')}",),
+        (f"files = !ls\n!echo \\\n  'it\n{RIGHT}",),
+        ("BETA = 1e2", "BETA *= 1e3", RIGHT.replace("1e5", "BETA")),
+        (RIGHT.replace("1e5", "(1e5 + 7\n  % 7)"),),
+        (f"%%bash\n{WRONG}", RIGHT, f"%%html\n{WRONG}"),
+    ],
+)
+def test_a_notebook_defines_what_jupyter_would_define(file, cells):
+    """Each starts a process and asks it at hundreds of cases."""
     assert check_answer(file(notebook(*cells), "mine.ipynb"), "uw/1.2.1").right
+
+
+@pytest.mark.slow("a notebook with commands of Jupyter stays inside")
+def test_a_notebook_that_was_saved_as_python_is_read(file):
+    """Starts a process and asks it at hundreds of cases."""
+    source = "get_ipython().run_line_magic('matplotlib', 'inline')\nget_ipython().system('ls')\n"
+    timed = (
+        f"get_ipython().run_cell_magic('time', '', {RIGHT!r})\nget_ipython().run_cell_magic('bash', '', 'exit 1')"
+    )
+    assert check_answer(file(source + timed), "uw/1.2.1").right
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (
+            ("some notes", RIGHT),
+            "cannot be read by code: cell 2, line 1 is neither Python nor a command of Jupyter",
+        ),
+        (
+            (RIGHT.replace("return", "%time x = 1\n    return"),),
+            "cannot be read by code: cell 2, line 2 is a command of Jupyter inside a definition",
+        ),
+        (
+            ("import no_such_module", RIGHT),
+            "No module named 'no_such_module' (cell 2, line 1); it is not installed here",
+        ),
+    ],
+)
+def test_what_code_cannot_read_or_run_is_left_to_a_person(file, cells, said):
+    judgement = check_answer(file(notebook(*cells), "mine.ipynb"), "uw/1.2.1")
+    assert (judgement.reason, judgement.exit_code) == (Reason.INCONCLUSIVE, 3)
+    assert said in judgement.said
+
+
+def test_an_encoding_that_python_does_not_read_is_left_to_a_person(tmp_path):
+    (tmp_path / "mine.py").write_bytes(RIGHT.encode("utf-16"))
+    judgement = check_answer(f"{tmp_path}/mine.py::f", "uw/1.2.1")
+    assert judgement.reason == Reason.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        (notebook("def f(keys): return 1", "def f(keys): return 2"), "defines 'f' 2 times, in cells 2, 3"),
         (notebook("x = 1"), "has no function 'f'"),
         ("not json", "is not a notebook"),
         ('{"cells": [{"cell_type": "code"}]}', "is not a notebook"),
@@ -217,7 +281,7 @@ def test_a_mistake_in_a_notebook_is_named_by_its_cell(file):
     judgement = check_answer(where, "uw/1.2.1")
     assert "raised ZeroDivisionError: division by zero (cell 3, line 3)" in judgement.said
     judgement = check_answer(file(notebook("def f(:"), "mine.ipynb"), "uw/1.2.1")
-    assert "SyntaxError: invalid syntax (cell 2, line 1)" in judgement.said
+    assert "cell 2, line 1 is neither Python nor a command of Jupyter" in judgement.said
 
 
 def test_other_spellings_and_other_years_lead_to_the_question(subtests):

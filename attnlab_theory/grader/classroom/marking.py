@@ -1,5 +1,6 @@
 """The marks of one submission. Each question of the rubric is judged inside fences, and doubts are written down."""
 
+import difflib
 import json
 import os
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from attnlab_theory import files
 from attnlab_theory.grader import fences
 from attnlab_theory.grader.cases import drawn_cases
+from attnlab_theory.grader.classroom import versions
 from attnlab_theory.grader.classroom.hand_ins import SUFFIXES, stage
 from attnlab_theory.grader.classroom.marks import MISSING, NOT_JUDGED, Mark, Terms, by_hand
 from attnlab_theory.grader.classroom.rubric import names_of, stems_of
@@ -96,8 +98,9 @@ class _Marking:
     def __init__(self, folder: Path, names: Sequence[str], terms: Terms) -> None:
         self.folder, self.terms = folder, terms
         python = [name for name in names if name.lower().endswith(SUFFIXES)]
-        # Outer files first.
-        self.names = sorted(python, key=lambda name: (name.count("/"), name))
+        # Outer files first, and of several versions the last.
+        self.names = sorted(python, key=lambda name: (name.count("/"), *versions.order(Path(name).stem), name))
+        self.functions = {name: versions.functions(folder / name) for name in self.names}
         self.alone = len(names) == 1
         self.unloadable: dict[str, Mark] = {}
         self.late = 0
@@ -114,17 +117,29 @@ class _Marking:
                 return by_hand(NOT_JUDGED, f"{MOST_LATE} questions before it have used up their time")
             found = self.asked(name, part, own)
             if found is not None and name not in self.unloadable:
-                return found
+                return self.beside_others(found, part, name)
             broken = broken or found
         if broken is not None:
             return broken
         wanted = names_of(part)
         shown = f"{wanted[0]} (or {', '.join(wanted[1:4])})"
         more = f"; {MOST_FILES} files were looked through" if len(files) == MOST_FILES else ""
-        return {
-            **by_hand(MISSING, f"no function {shown}{more}"),
-            "by_hand": len(files) == MOST_FILES,
-        }
+        claimed = {name for each in self.terms.rubric.points for name in names_of(each)}
+        other = {name for found in self.functions.values() for name in found if name not in claimed}
+        near = difflib.get_close_matches(wanted[0], sorted(other), n=3, cutoff=0.0)
+        renamed = f"; its functions {', '.join(near)} have no name of a question" if near else ""
+        # An answer under another name is no missing answer, and only a person can tell.
+        is_open = bool(near) or len(files) == MOST_FILES
+        return {**by_hand(MISSING, f"no function {shown}{more}{renamed}"), "by_hand": is_open}
+
+    def beside_others(self, mark: Mark, part: str, name: str) -> Mark:
+        """The same mark, with the names of other files that define the function, too."""
+        wanted = {*names_of(part)}
+        others = [each for each in self.names if each != name and wanted & {*self.functions[each]}]
+        if not others:
+            return mark
+        note = f"{name} was judged, and not {', '.join(others)}"
+        return {**mark, "said": f"{mark['said']}; {note}" if mark["said"] else note}
 
     def files_for(self, part: str) -> tuple[list[str], bool]:
         """The files that may hold an answer, and whether they answer this question alone."""
@@ -159,7 +174,7 @@ class _Marking:
         except BrokenAnswer as error:
             if " has no function " in str(error):
                 return None
-            return self.cleaned({**by_hand(MISSING, str(error)), "by_hand": False}, path)
+            return self.cleaned(by_hand(MISSING, str(error)), path)
         late = judged.reason == Reason.TIMED_OUT
         found = self.cleaned(_mark(judged, terms, shortened=late and self.late > 0), path)
         self.late += late
