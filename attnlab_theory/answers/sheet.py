@@ -152,6 +152,26 @@ def exit_code(answers: Sequence[Answer]) -> int:
     return 1 if any(answer.status == OPEN for answer in answers) else 0
 
 
+def status_text(answer: Answer) -> str:
+    """The status of an answer, for people."""
+    return "the submitted answer is refuted" if answer.status == REFUTED else answer.status
+
+
+def reason(answers: Sequence[Answer]) -> str:
+    """How many answers have which status, and why the exit code is what it is, in one line."""
+    counts = {status: [a.id for a in answers if a.status == status] for status in STATUS_STYLES}
+    number = len(answers)
+    words = [f"{number} answer{'s' * (number != 1)}"]
+    words.append(f"{len(counts[SUPPORTED])} supported")
+    if refuted := len(counts[REFUTED]):
+        words.append(f"{refuted} where a submitted answer is refuted and the right one is shown")
+    if undecidable := len(counts[UNDECIDABLE]):
+        words.append(f"{undecidable} that no run of this size decides")
+    if left := counts[OPEN]:
+        words.append(f"{len(left)} open, so the exit code is 1: {', '.join(left)}")
+    return f"{words[0]}: {'; '.join(words[1:])}"
+
+
 def sheet_text(answers: Sequence[Answer]) -> RenderableType:
     """The sheet for the terminal."""
     return Group(*(part for answer in answers for part in _answer_text(answer)))
@@ -272,7 +292,7 @@ def at_setting(found: Findings, fields: str) -> Finding | None:
 
 def _answer_text(answer: Answer) -> Iterable[RenderableType]:
     against = ("  (its evidence contradicts it)" if answer.contradicted else "", "red")
-    yield Text.assemble((answer.id, "bold"), "  ", (answer.status, STATUS_STYLES[answer.status]), against)
+    yield Text.assemble((answer.id, "bold"), "  ", (status_text(answer), STATUS_STYLES[answer.status]), against)
     yield Padding(Text(answer.question, style="italic"), (0, 0, 0, 2))
     for label, text in (answer.submitted or {"": answer.answer}).items():
         yield Padding(Text(f"{label}: {text}" if label else text), (0, 0, 0, 2))

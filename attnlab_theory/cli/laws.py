@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from attnlab_theory import files
 from attnlab_theory.options import RunOptions
 
 if TYPE_CHECKING:
@@ -130,6 +132,10 @@ class Answers:
     findings: Path | None = None
     """Folder with the results of one lab for the answers to quote. By default lab/LAB, for example lab/captions,
     else the results inside attnlab."""
+    list: bool = False
+    """Print the ids of the questions and nothing else. Nothing is judged."""
+    html: Path | None = None
+    """Write the answers into this file, as one page to hand in."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -137,8 +143,23 @@ class Answers:
         """Judge the evidence and print the answers."""
         from attnlab_theory import interrupts
 
+        if self.list:
+            return self._listed()
+        if self.html is not None:
+            files.refuse_unwritable(self.html)
         with interrupts.remembered() as pressed:
             return self._answer(pressed)
+
+    def _listed(self) -> int:
+        from attnlab_theory.answers import questions
+
+        asked = questions.chosen(self.question)
+        if self.json:
+            print(json.dumps([{"id": e.id, "question": e.question} for e in asked], indent=1, ensure_ascii=False))
+            return 0
+        for entry in asked:
+            print(f"{entry.id}  {entry.question}")
+        return 0
 
     def _answer(self, pressed: Sequence[int]) -> int:
         from attnlab_theory.report import progress
@@ -186,6 +207,13 @@ class Answers:
         if interrupted:
             print(f"attnlab: interrupted; {len(answers)} of {len(asked)} questions answered", file=sys.stderr)
             return 130
+        if self.html is not None:
+            from attnlab_theory.answers import webpage
+
+            command = shlex.join(["attnlab", "answers", *filter(None, [self.question]), "--html", str(self.html)])
+            files.write_text(self.html, webpage.page(answers, command))
+        if not self.json:
+            print(sheet.reason(answers))
         return sheet.exit_code(answers)
 
 

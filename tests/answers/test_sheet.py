@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from attnlab_theory import interrupts
-from attnlab_theory.answers import questions, sheet
+from attnlab_theory.answers import questions, sheet, webpage
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.cli import library, main
 from attnlab_theory.grader.contracts import CONTRACTS
@@ -404,3 +404,53 @@ def test_json_has_the_contracts_fields():
 )
 def test_a_measured_number_shows_what_is_known(low, high, text):
     assert sheet.measured_text(Interval(low, high)) == text
+
+
+def test_ids_are_listed_and_nothing_is_judged(capsys):
+    assert main(["answers", "practical4", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    asked = [each for each in questions.entries() if each.id.startswith("practical4/")]
+    assert lines == [f"{each.id}  {each.question}" for each in asked]
+    assert main(["answers", "--list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed == [{"id": each.id, "question": each.question} for each in questions.entries()]
+
+
+def test_the_last_line_says_why_the_exit_code_is_what_it_is(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["answers", "uw/3.q4"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "1 answer: 0 supported; 1 that no run of this size decides"
+    of = {
+        status: sheet.Answer(id=f"uw/{n}", question="", answer="", evidence=(), lab="", status=status)
+        for n, status in enumerate(("supported", "refuted", "undecidable-here", "open"))
+    }
+    assert sheet.reason([of["supported"], of["supported"]]) == "2 answers: 2 supported"
+    assert sheet.reason([*of.values()]) == (
+        "4 answers: 1 supported; 1 where a submitted answer is refuted and the right one is shown; "
+        "1 that no run of this size decides; 1 open, so the exit code is 1: uw/3"
+    )
+
+
+def test_the_page_holds_each_answer_as_text_and_asks_for_nothing(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["answers", "uw/3.q4", "--html", "sheet.html"]) == 0
+    capsys.readouterr()
+    page = (tmp_path / "sheet.html").read_text("utf-8")
+    assert "default-src 'none'" in page
+    assert '<h3 id="uw/3.q4">3.q4: undecidable-here</h3>' in page
+    assert "<pre>attnlab answers uw/3.q4 --html sheet.html</pre>" in page
+    hostile = sheet.Answer(
+        id="uw/<b>",
+        question="<script>",
+        answer="&",
+        evidence=(),
+        lab="",
+        status="refuted",
+        submitted={"<i>": "\ud800"},
+    )
+    shown = webpage.page([hostile], "attnlab '<'")
+    assert "<script>" not in shown
+    assert "<b>" not in shown
+    assert "<i>" not in shown
+    assert "&lt;b&gt;: the submitted answer is refuted</h3>" in shown

@@ -7,12 +7,13 @@ import pytest
 from attnlab_theory.answers.questions import HOMEWORKS
 from attnlab_theory.cli import main
 from attnlab_theory.grader import fences
-from attnlab_theory.grader.classroom import journal, pages
+from attnlab_theory.grader.classroom import journal
 from attnlab_theory.grader.classroom.gradebook import FORMULA, safe
 from attnlab_theory.grader.classroom.hand_ins import content_of, files_of, hand_ins, shown
 from attnlab_theory.grader.classroom.marking import is_protected
 from attnlab_theory.grader.classroom.rubric import REFUSED, RUBRICS, names_of, rubric_of, stems_of, template
 from attnlab_theory.grader.contracts import CONTRACTS
+from attnlab_theory.report import webpage
 
 
 @pytest.mark.parametrize("homework", RUBRICS)
@@ -185,5 +186,5 @@ def test_a_verdict_is_protected_where_neither_judge_nor_journal_can_be_rewritten
 
 
 def test_pages_show_what_a_stranger_wrote_as_text():
-    assert pages._text("<b>&\ud800") == "&lt;b&gt;&amp;?"
-    assert "default-src 'none'" in pages.HEAD
+    assert webpage.escaped("<b>&\ud800") == "&lt;b&gt;&amp;?"
+    assert "default-src 'none'" in webpage.HEAD

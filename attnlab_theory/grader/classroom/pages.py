@@ -1,6 +1,5 @@
 """A page for each submission, with its counterexamples. What a stranger wrote is shown as text; nothing runs."""
 
-import html
 import json
 import shlex
 from collections.abc import Sequence
@@ -11,16 +10,7 @@ from attnlab_theory import files
 from attnlab_theory.grader.classroom.gradebook import word
 from attnlab_theory.grader.classroom.marks import Row
 from attnlab_theory.grader.classroom.rubric import Rubric
-
-STYLE = (
-    "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
-    "td,th{padding:.2em .8em;text-align:left;vertical-align:top;border-bottom:1px solid #ccc}"
-    "pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f4f4f4;padding:.6em}td{overflow-wrap:anywhere}"
-)
-HEAD = (
-    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-)
+from attnlab_theory.report.webpage import document, escaped
 
 
 def write_pages(folder: Path, rows: Sequence[Row], rubric: Rubric) -> None:
@@ -30,62 +20,62 @@ def write_pages(folder: Path, rows: Sequence[Row], rubric: Rubric) -> None:
         OSError: if they cannot be written.
     """
     for row in rows:
-        files.write_text(folder / row.hand_in.page, page(row, rubric))
-    files.write_text(folder / "index.html", index(rows, rubric))
+        files.writeescaped(folder / row.hand_in.page, page(row, rubric))
+    files.writeescaped(folder / "index.html", index(rows, rubric))
 
 
 def index(rows: Sequence[Row], rubric: Rubric) -> str:
     """The table of all submissions."""
-    heads = "".join(f"<th>{_text(heading)}</th>" for heading in ("submission", "points", *rubric.points))
+    heads = "".join(f"<th>{escaped(heading)}</th>" for heading in ("submission", "points", *rubric.points))
     lines = []
     for row in rows:
-        cells = "".join(f"<td>{_text(word(row, part))}</td>" for part in rubric.points)
-        link = f'<a href="{row.hand_in.page}">{_text(row.hand_in.name)}</a>'
+        cells = "".join(f"<td>{escaped(word(row, part))}</td>" for part in rubric.points)
+        link = f'<a href="{row.hand_in.page}">{escaped(row.hand_in.name)}</a>'
         lines.append(f"<tr><td>{link}</td><td>{row.total:g}</td>{cells}</tr>")
     body = f"<table>\n<tr>{heads}</tr>\n" + "\n".join(lines) + "\n</table>"
-    return _document(f"{rubric.homework}: {len(rows)} submissions", body)
+    return document(f"{rubric.homework}: {len(rows)} submissions", body)
 
 
 def page(row: Row, rubric: Rubric) -> str:
     """The page of one submission."""
     parts = [f"<p>{row.total:g} of {rubric.total:g} points.{_left_open(row)}</p>"]
     if row.missing_fences:
-        parts.append(f"<p>Judged without the fences {_text(', '.join(row.missing_fences))}.</p>")
+        parts.append(f"<p>Judged without the fences {escaped(', '.join(row.missing_fences))}.</p>")
     if row.copies:
-        parts.append(f"<p>Exactly the same was handed in as {_text('; '.join(row.copies))}.</p>")
+        parts.append(f"<p>Exactly the same was handed in as {escaped('; '.join(row.copies))}.</p>")
     for part, worth in rubric.points.items():
         points = row.points(part)
         given = "by hand" if points is None else f"{points:g}"
-        parts.append(f"<h2>{_text(part)}: {_text(word(row, part))} ({given} of {worth:g})</h2>")
+        parts.append(f"<h2>{escaped(part)}: {escaped(word(row, part))} ({given} of {worth:g})</h2>")
         parts += _mark(row, part, rubric)
-    return _document(row.hand_in.name, "\n".join(parts))
+    return document(row.hand_in.name, "\n".join(parts))
 
 
 def _left_open(row: Row) -> str:
-    return f" A person must decide {_text(', '.join(row.left_open))}." if row.left_open else ""
+    return f" A person must decide {escaped(', '.join(row.left_open))}." if row.left_open else ""
 
 
 def _mark(row: Row, part: str, rubric: Rubric) -> list[str]:
     mark = row.marks[part]
     judged: dict[str, Any] | None = mark["judgement"]
-    lines = [f"<p>{_text(mark['said'])}</p>"] if mark["said"] else []
+    lines = [f"<p>{escaped(mark['said'])}</p>"] if mark["said"] else []
     if judged is None:
         return lines
     allowed = f"{judged['tolerance']:g} {judged['unit']} is allowed; {judged['cases']} cases"
     if judged["error"] is not None:
-        lines.append(f"<p>Off by {judged['error']:.6g}; {_text(allowed)}.</p>")
+        lines.append(f"<p>Off by {judged['error']:.6g}; {escaped(allowed)}.</p>")
     elif judged["worst"] is not None and not judged["case"]:
-        lines.append(f"<p>Largest error {judged['worst']:.2g}; {_text(allowed)}.</p>")
-    lines += [f"<p>{_text(note)}</p>" for note in judged["notes"]]
+        lines.append(f"<p>Largest error {judged['worst']:.2g}; {escaped(allowed)}.</p>")
+    lines += [f"<p>{escaped(note)}</p>" for note in judged["notes"]]
     if judged["case"]:
         shown = {**judged["case"]["shown"], **{f"answer {k}": v for k, v in judged["case"]["answer"].items()}}
         cells = (
-            f"<tr><th>{_text(label)}</th><td>{_text(_short(value))}</td></tr>" for label, value in shown.items()
+            f"<tr><th>{escaped(label)}</th><td>{escaped(_short(value))}</td></tr>" for label, value in shown.items()
         )
         lines.append(f"<table>{''.join(cells)}</table>")
-        lines.append(f"<pre>{_text(_again(row, part, rubric))}</pre>")
+        lines.append(f"<pre>{escaped(_again(row, part, rubric))}</pre>")
     if judged["output"]:
-        lines.append(f"<details><summary>What it printed</summary><pre>{_text(judged['output'])}</pre></details>")
+        lines.append(f"<details><summary>What it printed</summary><pre>{escaped(judged['output'])}</pre></details>")
     return lines
 
 
@@ -104,14 +94,3 @@ def _again(row: Row, part: str, rubric: Rubric) -> str:
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 2000 else text[:2000] + "…"
-
-
-def _text(text: str) -> str:
-    # Half of a character has no place in a file of text.
-    return html.escape(text.encode("utf-8", "replace").decode())
-
-
-def _document(title: str, body: str) -> str:
-    heading = _text(title)
-    head = f"{HEAD}<title>{heading}</title><style>{STYLE}</style></head>"
-    return f"{head}\n<body><h1>{heading}</h1>\n{body}\n</body></html>\n"

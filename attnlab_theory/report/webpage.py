@@ -1,0 +1,32 @@
+"""A page that opens from disk and asks nobody for anything. Text of strangers stays text, and nothing runs."""
+
+import html
+
+STYLE = (
+    "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
+    "td,th{padding:.2em .8em;text-align:left;vertical-align:top;border-bottom:1px solid #ccc}"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f4f4f4;padding:.6em}td{overflow-wrap:anywhere}"
+)
+HEAD = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+    '<meta name="viewport" content="width=device-width">\n'
+)
+
+
+def escaped(text: str) -> str:
+    """Text for HTML."""
+    # Half of a character has no place in a file of text.
+    return html.escape(text.encode("utf-8", "replace").decode())
+
+
+def document(title: str, body: str) -> str:
+    """A whole page.
+
+    Args:
+        title: as text.
+        body: as HTML.
+    """
+    heading = escaped(title)
+    head = f"{HEAD}<title>{heading}</title><style>{STYLE}</style></head>"
+    return f"{head}\n<body><h1>{heading}</h1>\n{body}\n</body></html>\n"
