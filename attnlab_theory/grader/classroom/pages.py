@@ -20,8 +20,8 @@ def write_pages(folder: Path, rows: Sequence[Row], rubric: Rubric) -> None:
         OSError: if they cannot be written.
     """
     for row in rows:
-        files.writeescaped(folder / row.hand_in.page, page(row, rubric))
-    files.writeescaped(folder / "index.html", index(rows, rubric))
+        files.write_text(folder / row.hand_in.page, page(row, rubric))
+    files.write_text(folder / "index.html", index(rows, rubric))
 
 
 def index(rows: Sequence[Row], rubric: Rubric) -> str:
