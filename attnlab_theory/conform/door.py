@@ -89,7 +89,10 @@ def suite(
             pytest.skip(row.line)
 
     test.__doc__ = f"{getattr(target, '__name__', target)} as {kind}."
-    return test
+    # In a class, too, nothing but the identity is handed over.
+    found = staticmethod(test)
+    vars(found)["pytestmark"] = vars(test)["pytestmark"]
+    return found
 
 
 def _caller(target: Callable[..., Any] | str, seconds: float | None) -> "Caller":

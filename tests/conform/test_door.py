@@ -33,6 +33,17 @@ test_mine = suite(attention, kind="causal", include=("plain", "block edges", "ma
 def test_one_head(q, k, v):
     """Two lines are an adapter."""
     return attention(q[None], k[None], v[None])[0]
+
+
+class TestInside:
+    test_mine = suite(attention, kind="causal", include=("plain", "block edges"))
+
+    @conforms("causal", include=("visibility",), layout="td")
+    def test_one_head(q, k, v):
+        return attention(q[None], k[None], v[None])[0]
+
+    def test_beside(self):
+        assert self.test_mine("plain") is None
 '''
 
 
@@ -67,6 +78,11 @@ def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
         in said
     )
     assert "test_one_head[pairs]" not in said
+    # In a class, too.
+    assert "PASSED test_project.py::TestInside::test_mine[plain]" in said
+    assert "FAILED test_project.py::TestInside::test_mine[block edges]" in said
+    assert "FAILED test_project.py::TestInside::test_one_head[visibility] - Failed: 17 tokens: " in said
+    assert "PASSED test_project.py::TestInside::test_beside" in said
     # One head in one call has no batch, so that there is nothing to keep apart.
     assert "SKIPPED" in said
 
@@ -76,7 +92,7 @@ def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tm
     """Starts pytest twice in a project of its own."""
     known = tmp_path / "known.txt"
     known.write_text("# ours\ntest_project.py::test_mine[block edges]  # the mask is off by one at 17\n")
-    code, said = project("--xfails-file=known.txt", "-k", "test_mine")
+    code, said = project("--xfails-file=known.txt", "-k", "test_mine and not Inside")
     assert (code, "XFAIL" in said, "off by one at 17" in said) == (0, True, True)
     known.write_text("test_project.py::test_mine[plain] # was wrong once\n")
     code, said = project("--xfails-file", "known.txt", "-k", "plain")
