@@ -14,6 +14,8 @@ from attnlab_theory.claims import Statement
 HOMEWORKS = ("cs224n", "practical4", "uw", "ann-hw3", "blog")
 """The homeworks, in the order of the sheet. Each has a TOML file of its name."""
 
+ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4}
+
 FIELD = re.compile(r"(\w+)=(?:'([^']*)'|([^\s{}']+))")
 PLACEHOLDER = re.compile(rf"\{{([\w-]+)((?:\s+{FIELD.pattern})*)\}}")
 
@@ -71,12 +73,48 @@ def chosen(selector: str = "") -> tuple[Entry, ...]:
     every = entries()
     found = tuple(e for e in every if not selector or selector in (e.id, e.id.split("/")[0]))
     if not found:
-        # A forgotten homework is not a misspelt question: 2b alone is close to practical4/2b.
-        tails = [e.id for e in every if e.id.split("/")[1] == selector]
-        known = [*HOMEWORKS, *(e.id for e in every)]
-        near = (tails or difflib.get_close_matches(selector, known, n=1, cutoff=0.0))[0]
-        raise ValueError(f"the answer sheet has no '{selector}'; the nearest is {near}")
+        near = nearest(selector, [*HOMEWORKS, *(e.id for e in every)])
+        remedy = f"the nearest is {' or '.join(near)}" if near else "attnlab answers --list lists its questions"
+        raise ValueError(f"the answer sheet has no '{selector}'; {remedy}")
     return found
+
+
+def nearest(asked: str, known: Sequence[str]) -> list[str]:
+    """The questions that somebody may mean. A number is compared by its meaning, and a word by its spelling.
+
+    Args:
+        asked: what was asked for, with a homework or without.
+        known: ids of questions, and names of homeworks.
+
+    Returns:
+        Those that may be meant; none if a number means none.
+    """
+    homework, _, rest = asked.lower().rpartition("/")
+    if wanted := place(rest):
+        places = {each: place(each.rpartition("/")[2]) for each in known if "/" in each}
+        for is_meant in (
+            lambda there: there == wanted,
+            lambda there: _digits(there) == _digits(wanted),  # 1.31 for 1.3.1
+            lambda there: there[: len(wanted)] == wanted,  # 2c for 2c.1
+        ):
+            same = [each for each, there in places.items() if there and is_meant(there)]
+            own = [each for each in same if each.startswith(f"{homework}/")]
+            if own or (same and not homework):
+                return own or same
+        return []
+    return difflib.get_close_matches(asked, known, n=1, cutoff=0.0)
+
+
+def place(number: str) -> tuple[int, ...]:
+    """What the number of a question means, so that 1c.i, 1(c)(i) and 1.3.1 are one; empty if it is no number."""
+    parts = re.findall(r"\d+|iv|i{1,3}(?![a-z])|[a-z]", number.lower())
+    if not number[:1].isdigit() or re.search(r"[a-z]{4}", number.lower()):
+        return ()
+    return tuple(int(x) if x.isdigit() else ROMAN.get(x) or ord(x) - ord("a") + 1 for x in parts)
+
+
+def _digits(found: tuple[int, ...]) -> str:
+    return "".join(map(str, found))
 
 
 def refuse_undeclared(entries: Iterable[Entry], labs: Mapping[str, Declared]) -> None:

@@ -1,6 +1,5 @@
 """The names by which people call a question: other spellings, and the numbers of other years."""
 
-import difflib
 import re
 
 from attnlab_theory.answers import questions
@@ -18,8 +17,6 @@ OTHER_YEARS = {
     "practical4/2b.ii": "practical4/2b",
 }
 """Numbers of other years' handouts, and our number for the same question. None of them is also a number of ours."""
-
-ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4"}
 
 
 def contract_of(question: str) -> Contract:
@@ -46,8 +43,9 @@ def contract_of(question: str) -> Contract:
     if len(parts) > 1:
         asked = ", ".join(f"{name} ({CONTRACTS[name].asks.rstrip('.')})" for name in parts)
         raise ValueError(f"{question} has parts here: {asked}; say which one")
-    close = difflib.get_close_matches(question, CONTRACTS, n=1, cutoff=0.0)[0]
-    raise ValueError(f"no question '{question}' can be checked; the nearest that can is {close} (of {listed})")
+    near = questions.nearest(question, [*CONTRACTS])
+    meant = f"the nearest that can is {' or '.join(near)} (of {listed})" if near else f"those that can are {listed}"
+    raise ValueError(f"no question '{question}' can be checked; {meant}")
 
 
 def _by_spelling(names: "set[str] | dict[str, str]") -> dict[str, str]:
@@ -58,4 +56,4 @@ def _spelling(question: str) -> str:
     """One spelling for 2(c)(ii), 2.c.2, 2c_ii and 2C.2."""
     homework, _, rest = question.lower().partition("/")
     parts = re.findall(r"\d+|iv|i{1,3}(?![a-z])|[a-z]+", rest)
-    return f"{homework}/{'.'.join(ROMAN.get(str(part), str(part)) for part in parts)}"
+    return f"{homework}/{'.'.join(str(questions.ROMAN.get(part, part)) for part in parts)}"

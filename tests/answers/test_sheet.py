@@ -161,14 +161,25 @@ def test_a_homework_or_a_question_is_chosen():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "near"), [("cs224", "cs224n"), ("blog/rotory", "blog/rotary"), ("2b", "practical4/2b"), ("", None)]
+    ("wrong", "near"),
+    [
+        ("cs224", "cs224n"),
+        ("blog/rotory", "blog/rotary"),
+        ("2b", "practical4/2b"),
+        ("cs224n/1.3.i", "cs224n/1c.i"),
+        ("practical4/2.4.1", "practical4/2d.1"),
+        ("1d.i", "cs224n/1d.i"),
+        ("1.3.i", "cs224n/1c.i or uw/1.3.1"),
+    ],
 )
 def test_an_unknown_question_gets_the_nearest(wrong, near):
-    if near is None:
-        assert questions.chosen(wrong)
-        return
     with pytest.raises(ValueError, match=f"has no '{wrong}'; the nearest is {near}$"):
         questions.chosen(wrong)
+
+
+def test_a_number_that_means_no_question_gets_no_other_one():
+    with pytest.raises(ValueError, match=r"has no 'uw/9\.9\.9'; attnlab answers --list lists its questions$"):
+        questions.chosen("uw/9.9.9")
 
 
 def test_numbers_are_filled_in_from_the_findings():
