@@ -8,7 +8,9 @@ is derived.
 A kind that is declared lies in `kinds`. Its declaration (`kind`) names *operands* and says what is right; one
 engine does the rest. `calling` searches how the target wants to be called, by how near its answers come to what is
 right. `judge` asks each `case`, counts tolerances and shrinks what fails, and `covering` sets features beside each
-other. `say` has the sentences, and `show` writes the snippet. `declared` hands all of it to those who read rows.
+other. `identities` are those that kinds share, most of them pairs of calls with one answer. Where no formula is
+known, as of a recurrence, `sensitivity` measures how near two answers must be. `say` has the sentences, and `show`
+writes the snippet. `declared` hands all of it to those who read rows.
 
 The other kinds are not declared yet. Each suite lies in a folder of its own. `attention` judges functions of
 queries, keys and values: its *cases* are short descriptions, and the lines of numpy that draw their arrays are
@@ -19,8 +21,7 @@ switches off what is on at first. What is right comes from `reference`, in float
 `against` two ways to one answer, and `states` looks at what stays of a call. `shrinking` looks for the smallest
 case that fails.
 
-`linear` judges attention by a feature map, and recurrences by their own forms. `laws` judges what draws random
-numbers: random features and dropout. Both make their calls by `asking`.
+`laws` judges what draws random numbers: random features and dropout. It makes its calls by `asking`.
 
 `sequences` judges layers, caches and models. They have no reference, and are compared with themselves. Its `steps`
 say what a decoder must be told.

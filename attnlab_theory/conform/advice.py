@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.asking import named, parameters_of
 from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Arrays, Case
 from attnlab_theory.conform.attention.conventions import Conventions
@@ -20,8 +19,9 @@ from attnlab_theory.conform.attention.weighing import weighed
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.finding import Fault, Trouble
 from attnlab_theory.conform.kinds import KINDS
+from attnlab_theory.conform.kinds.recurrence import RECURRENCE
 from attnlab_theory.conform.likely import likely
-from attnlab_theory.conform.linear.forms import ROLES
+from attnlab_theory.conform.operands import Bound
 from attnlab_theory.conform.sequences.mixer import MixerSuite
 from attnlab_theory.conform.sequences.normal import numbers
 from attnlab_theory.conform.suite import Suite, suite_class
@@ -177,8 +177,8 @@ def _others(caller: Caller, declared: Mapping[str, Any], way: Conventions) -> Ad
     if rates is None:
         return None
     profile = [("framework", way.framework), ("layout", " ".join(way.layout)), ("decay of each head", rates)]
-    rest, _ = parameters_of(caller, 3)
-    if {"state", "chunk"} & set(named(rest, ROLES)):
+    bound = Bound(caller.about()["parameters"], RECURRENCE.operands, placed=RECURRENCE.placed)
+    if {*RECURRENCE.ways} & {*bound.names}:
         with contextlib.suppress(ValueError):
             return Advice("recurrent", [*_suite(caller, "recurrent", declared).profile, profile[-1]])
     note = "it has no argument for a state or for chunks: FUNCTION is another form of it"

@@ -5,34 +5,60 @@ What is declared is not searched. What is found is a record, and each field of i
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.calls import call
-from attnlab_theory.conform.case import Case, handed
-from attnlab_theory.conform.finding import Trouble, misshapen
-from attnlab_theory.conform.kind import Kind
-from attnlab_theory.conform.operands import OPERANDS, Bound
+from attnlab_theory.conform.calls import Kept, call
+from attnlab_theory.conform.case import Case, word
+from attnlab_theory.conform.finding import Finding, Trouble, Verdict, misshapen
+from attnlab_theory.conform.kind import Kind, Stage
+from attnlab_theory.conform.operands import OPERANDS, Bound, laid, ordered
 
 MOST_NUMBERS = 1 << 22
 """Answers of more numbers are not asked for."""
 
+MOST_HUNG = 2
+"""After so many trial calls that hung no other one is made."""
+
+HIDES = {"always": True, "never": False}
+"""What a flag is that a target does not take."""
+
+UNKNOWN_TYPES = (("bfloat16", "numpy"), ("float64", "jax"))
+"""The types that a framework does not have."""
+
 
 class Uncallable(Exception):
-    """A target that can be called in no way.
+    """A target that can be called in no way, or whose answers no convention explains.
 
     Args:
         parameter: one that must be given, and of which nothing is known.
-        trouble: of the first trial call.
+        troubles: of trial calls.
         shows: whether its parameters can be seen.
+        takes: its first parameters, where they are fewer than there must be.
+        convention: one that cannot be what was declared, or that has to be declared.
+        value: what was declared, or what is nearest.
+        residual: how far off the nearest is.
+        ways: the roles of which it has none.
     """
 
-    def __init__(self, *, parameter: str = "", trouble: Trouble | None = None, shows: bool = True) -> None:
-        super().__init__(parameter, trouble, shows)
-        self.parameter, self.trouble, self.shows = parameter, trouble, shows
+    def __init__(
+        self,
+        *,
+        parameter: str = "",
+        troubles: Sequence[Trouble] = (),
+        shows: bool = True,
+        takes: Sequence[str] = (),
+        convention: str = "",
+        value: str = "",
+        residual: float = 0.0,
+        ways: Sequence[str] = (),
+    ) -> None:
+        super().__init__(parameter, troubles, shows, takes, convention, value, residual, ways)
+        self.parameter, self.troubles, self.shows, self.takes = parameter, troubles, shows, takes
+        self.convention, self.value, self.residual, self.ways = convention, value, residual, ways
 
 
 class Answer(NamedTuple):
@@ -44,6 +70,14 @@ class Answer(NamedTuple):
     kind: str = ""
     """The type of the numbers."""
     printed: str = ""
+    second: np.ndarray | None = None
+    """The array beside the numbers, as it came."""
+    kept: Sequence[Kept] = ()
+    """The state that may be continued."""
+    changed: Sequence[str] = ()
+    """The arrays that the call wrote into."""
+    narrow: Sequence[str] = ()
+    """The narrower types that took part, of a call that is watched."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,6 +87,10 @@ class Convention:
     framework: str
     names: Mapping[str, str]
     """The parameter of each role."""
+    placed: tuple[str, ...] = ()
+    """The roles that are handed over by place."""
+    required: frozenset[str] = frozenset()
+    """The roles that must be given."""
     chosen: Mapping[str, Any]
     """The conventions of the kind, and the number of each role that no parameter takes."""
     never_passed: tuple[str, ...] = ()
@@ -61,44 +99,176 @@ class Convention:
     """Conventions of which no trial call can tell one value from another."""
     residual: float = 0.0
     """How far the trial call is from what is right, over the largest number."""
+    calls: int = 0
+    """How many trial calls it took."""
+    contradictions: Mapping[str, Finding] = dataclasses.field(default_factory=dict)
+    """What trial calls showed to be wrong, by the identity that fails for it."""
+
+    @property
+    def layout(self) -> str:
+        """The order of the axes of arrays; empty where the target takes none."""
+        return self.chosen.get("layout", "")
+
+    def gives(self, axes: str) -> str:
+        """The axes of an answer, as they come."""
+        return ordered(axes, self.layout) if self.layout else self.chosen["axes"]
+
+    def axes_of(self, role: str) -> str:
+        """The axes of an array."""
+        return self.chosen.get(f"{role} axes", OPERANDS[role].axes[0])
 
     def fitted(self, kind: Kind, case: Case) -> Case | None:
-        """A case that can be asked: with the target's own numbers; None if lengths are tied that differ in it."""
+        """A case that can be asked, with the target's own numbers and choices; None if it cannot."""
         own = {role: self.chosen[role] for role, _ in case.sizes if role in self.chosen}
-        case = case.replaced(**own)
+        if self.layout:
+            own |= {
+                role: min(case[role], 1) for role in ("batch", "heads") if OPERANDS[role].axis not in self.layout
+            }
+            own |= {"value_width": case["width"]} if self.chosen.get("same width") else {}
+        own |= {"type": self.chosen["type"]} if "type" in self.chosen and case["type"] is None else {}
+        for role in kind.operands:
+            if OPERANDS[role].is_flag and role in self.chosen:
+                own[role] = HIDES.get(self.chosen[role], bool(case[role]))
+                if case[role] not in (None, own[role]):
+                    return None
+        case = dataclasses.replace(case.replaced(**own), arrays=self._arrays(kind, case))
+        if not self._can_take(kind, case) or not kind.promised(case, self.chosen):
+            return None
         ends = {each for role in kind.operands for each in OPERANDS[role].instead}
         tied = {role for role in ends if role not in self.names}
+        axes = self.gives(kind.axes)
         # Where all rows are one, it is that of a single query.
-        single = any(case[role] == 1 and OPERANDS[role].axis not in self.chosen["axes"] for role in tied)
+        single = any(case[role] == 1 and OPERANDS[role].axis not in axes for role in tied)
         fits = not tied or single or len({case[role] for role in ends}) == 1
-        return (
-            case
-            if fits and kind.promised(case) and np.prod(case.shape(self.chosen["axes"])) <= MOST_NUMBERS
-            else None
-        )
+        return case if fits and np.prod(case.shape(axes)) <= MOST_NUMBERS else None
+
+    def _arrays(self, kind: Kind, case: Case) -> tuple[tuple[str, str], ...]:
+        roles = [role for role in kind.operands if role in self.names and OPERANDS[role].drawn]
+        roles = [role for role in roles if (case[role] or "") in OPERANDS[role].drawn]
+        return tuple((role, self.axes_of(role)) for role in roles)
+
+    def _can_take(self, kind: Kind, case: Case) -> bool:
+        """Whether a target has parameters for what a case hands over, and a framework for its type."""
+        drawn = {role: OPERANDS[role].drawn for role in kind.operands}
+        needed = {role for role, x in drawn.items() if x and "" not in x and case[role]}
+        needed |= {"chunk"} if case["chunk"] is not None else set()
+        needed |= {"state"} if len(case["parts"] or ()) > 1 else set()
+        lost = any(axes == "h" and "h" not in self.layout for _, axes in case.arrays)
+        return needed <= {*self.names} and (case.type, self.framework) not in UNKNOWN_TYPES and not lost
+
+    def codes(self, case: Case, tokens: int = 0, continues: bool = False) -> dict[str, str]:
+        """What each parameter gets, as Python in the names of a case. With parts, of the tokens from a to b.
+
+        Args:
+            case: what is asked.
+            tokens: how many of them are handed over.
+            continues: whether a state is handed over, which is none of these.
+        """
+        found, axes = {}, dict(case.arrays)
+        for role, name in self.names.items():
+            operand, state = OPERANDS[role], case["parts"] is not None
+            if role in axes:
+                code = laid(word(role), axes[role], self.layout, cut=state)
+                meaning = operand.meanings.get(self.chosen.get(role, ""), "{x}")
+                found[name] = meaning.format(x=code) if axes[role] else f"float({code})"
+            elif operand.is_kept:
+                found |= {name: "None"} if role in self.required and not continues else {}
+            elif operand.is_flag:
+                found[name] = repr(case[role])
+            elif role == "returns":
+                found |= {name: "True"} if state else {}
+            elif role == "chunk":
+                chunk = case[role] or (tokens if role in self.required else None)
+                found |= {name: repr(chunk)} if chunk is not None else {}
+            elif operand.axis or operand.instead:
+                # What stands for several lengths is the last.
+                found[name] = (operand.instead or (role,))[-1]
+        return found
+
+    def call(self, case: Case) -> str:
+        """What is handed over, in words."""
+        made = {**case.operands(), "a": 0, "b": None}
+        values = {name: eval(code, made) for name, code in self.codes(case, case["queries"] or 0).items()}
+        found = [
+            f"{name} {[*x.shape]}" if isinstance(x, np.ndarray) else f"{name}={x}" for name, x in values.items()
+        ]
+        more = [str(case["values"])] * bool(case["values"]) + ["strided"] * bool(case["strided"])
+        more += [f"in parts of {', '.join(map(str, case['parts'] or ()))}"] * bool(case["parts"]) + [*case.edits]
+        found += [case.type] * bool(case.arrays)
+        return ", ".join(found) + f" ({'; '.join(more)})" * bool(more)
 
 
-def ask(caller: Caller, convention: Convention, case: Case, axes: str) -> Answer:
-    """Make one call.
+def ask(
+    caller: Caller,
+    convention: Convention,
+    case: Case,
+    axes: str,
+    made: Mapping[str, Any] | None = None,
+    watched: bool = False,
+) -> Answer:
+    """Ask one case: by one call, or by one for each of its parts, which continues the state of the part before.
 
     Args:
         caller: of the target.
         convention: how it is called.
         case: what is asked.
         axes: those of the kind.
+        made: other arrays than those of the case.
+        watched: whether to tell which types take part.
     """
-    answer = raw(caller, convention, case)
-    return answer if answer.trouble else read(answer, case, convention.chosen["axes"], axes)
+    begin, answers, state = 0, list[Answer](), None
+    made = case.operands() if made is None else made
+    for size in case["parts"] or (None,):
+        answer = raw(caller, convention, case, begin, size, state, made=made, watched=watched)
+        if not answer.trouble:
+            part = case if size is None else case.replaced(parts=(size,))
+            answer = read(answer, part, convention.gives(axes), axes)
+        if answer.trouble:
+            return answer
+        state, begin = next(iter(answer.kept), None), begin + (size or 0)
+        answers.append(answer)
+    numbers = (
+        np.concatenate([each.numbers for each in answers], max(axes.find("t"), 0)) if begin else answer.numbers
+    )
+    changed = next((each.changed for each in answers if each.changed), ())
+    narrow = {kind for each in answers for kind in each.narrow}
+    return answers[-1]._replace(numbers=numbers, changed=changed, narrow=sorted(narrow))
 
 
-def raw(caller: Caller, convention: Convention, case: Case) -> Answer:
+def raw(
+    caller: Caller,
+    convention: Convention,
+    case: Case,
+    begin: int = 0,
+    size: int | None = None,
+    state: Kept | None = None,
+    *,
+    made: Mapping[str, Any] | None = None,
+    watched: bool = False,
+) -> Answer:
     """Make one call, and leave the axes as they come."""
-    made = case.operands()
-    plain = {name: made[expression] for name, expression in handed(convention.names).items()}
-    reply = call(caller, plain=plain, framework=convention.framework)
+    made = {**(case.operands() if made is None else made), "a": begin, "b": None if size is None else begin + size}
+    codes = convention.codes(case, size or case["queries"] or 0, continues=state is not None)
+    values = {name: eval(code, made) for name, code in codes.items()}
+    places = [convention.names[role] for role in convention.placed]
+    named = {name: x for name, x in values.items() if isinstance(x, np.ndarray) and name not in places}
+    keeps = (1,) if "state" in convention.names and size is not None else ()
+    reply = call(
+        caller,
+        *(values[name] for name in places),
+        named=named | ({convention.names["state"]: state} if state is not None else {}),
+        plain={name: x for name, x in values.items() if name not in named and name not in places},
+        framework=convention.framework,
+        kind=case.type,
+        keep=keeps,
+        strided=bool(case["strided"]),
+        watched=watched,
+    )
     if reply.trouble:
         return Answer(reply.trouble)
-    return Answer(None, reply.arrays[0], reply.kind, reply.printed)
+    second = reply.arrays[1] if len(reply.arrays) > 1 else None
+    changed = [[*places, *named][i] for i in reply.changed]
+    return Answer(None, reply.arrays[0], reply.kind, reply.printed, second, reply.kept, changed, reply.narrow)
 
 
 def read(answer: Answer, case: Case, axes: str, whole: str) -> Answer:
@@ -123,24 +293,28 @@ def read(answer: Answer, case: Case, axes: str, whole: str) -> Answer:
 
 def counted(kind: Kind, case: Case, chosen: Mapping[str, Any], numbers: np.ndarray) -> np.ndarray:
     """An answer, each row of it counted from the entry from which it counts."""
+    if kind.origin is None:
+        return numbers
     origin = kind.origin(case, chosen)
     with np.errstate(invalid="ignore"):
         return numbers - numbers[..., np.arange(len(origin)), origin][..., None]
 
 
-def residual(kind: Kind, case: Case, chosen: Mapping[str, Any], numbers: np.ndarray) -> float:
+def residual(kind: Kind, case: Case, chosen: Mapping[str, Any], answer: Answer, made: Mapping[str, Any]) -> float:
     """How far an answer is from what is right, over the largest number."""
-    right = kind.reference(case, chosen, kind.numbers(numbers, case, chosen))
+    assert kind.right is not None
+    numbers = made if kind.numbers is None else kind.numbers(answer.numbers, case, chosen)
+    right = kind.right(case, chosen, numbers).output
     judged = ~np.isnan(right)
     if not judged.any():
         return np.inf
     with np.errstate(invalid="ignore"):
-        off = np.abs(counted(kind, case, chosen, numbers) - right)[judged]
+        off = np.abs(counted(kind, case, chosen, answer.numbers) - right)[judged]
     return float(np.nan_to_num(off, nan=np.inf).max() / max(np.abs(right[judged]).max(), 1e-300))
 
 
 def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Convention:
-    """The convention under which a trial call is nearest to what is right.
+    """The convention under which trial calls are nearest to what is right.
 
     Args:
         kind: what the target promises.
@@ -150,67 +324,172 @@ def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
     Raises:
         Uncallable: if the target can be called in no way.
     """
+    start, frameworks = _bound(kind, caller, declared)
+    refused: list[Trouble] = []
+    best: Convention | None = None
+    for framework in frameworks:
+        trial = dataclasses.replace(start, framework=framework)
+        best = _better(best, _searched(kind, caller, trial, kind.stages[0], declared, refused))
+        if best is not None and best.residual <= kind.near:
+            break
+    if best is None:
+        raise Uncallable(troubles=[*dict.fromkeys(refused)])
+    if best.residual > kind.near and kind.declare and kind.declare not in declared:
+        value = str(best.chosen[kind.declare])
+        raise Uncallable(convention=kind.declare, value=value, residual=best.residual)
+    for stage in kind.stages[1:]:
+        if stage.needs in best.names:
+            best = _with_more(kind, caller, best, stage, declared)
+    return best
+
+
+def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Convention, Iterable[str]]:
+    """Which parameter is for what, before anything is called, and the frameworks that may be."""
     about = caller.about()
-    if not about["parameters"]:
-        raise Uncallable(shows=about["parameters"] is not None)
-    bound = Bound(about["parameters"], kind.operands, kind.unnamed)
+    parameters = about["parameters"]
+    if not parameters and not (kind.placed and parameters is None):
+        raise Uncallable(shows=parameters is not None)
+    bound = Bound(parameters, kind.operands, kind.unnamed, kind.placed)
+    if any(role not in bound.names for role in kind.placed):
+        raise Uncallable(takes=[name for name, each, _ in parameters if each != "VAR_KEYWORD"])
     if bound.unknown:
         raise Uncallable(parameter=bound.unknown[0])
-    frameworks = (declared["framework"],) if "framework" in declared else dict.fromkeys((*about["uses"], "numpy"))
-    first: Trouble | None = None
-    for framework in frameworks:
-        best: Convention | None = None
-        scores: list[tuple[Mapping[str, Any], float]] = []
-        for case, trial, answer in _answers(kind, caller, framework, bound, declared):
-            if answer.trouble:
-                first = first or answer.trouble.of(case.call(trial.names))
-                if answer.trouble.costs:
-                    raise Uncallable(trouble=first)
+    for role in [role for role in bound.names if OPERANDS[role].meanings and role in declared]:
+        if declared[role] == "none":
+            bound.never_passed.append(bound.names.pop(role))
+        elif declared[role] not in OPERANDS[role].meanings:
+            raise Uncallable(convention=role, value=declared[role])
+    start = Convention(
+        framework="",
+        names=bound.names,
+        placed=tuple(bound.placed),
+        required=frozenset(bound.required),
+        chosen={},
+        never_passed=tuple(bound.never_passed),
+    )
+    return start, (
+        (declared["framework"],) if "framework" in declared else dict.fromkeys((*about["uses"], "numpy"))
+    )
+
+
+def _better(one: Convention | None, other: Convention | None) -> Convention | None:
+    """The nearer of two, the first where they are equal."""
+    if one is None or other is None:
+        return one or other
+    return other if other.residual < one.residual else one
+
+
+def _with_more(
+    kind: Kind, caller: Caller, found: Convention, stage: Stage, declared: Mapping[str, Any]
+) -> Convention:
+    """A convention with those of a later stage. Where none explains its trial call, the role is not used."""
+    refused: list[Trouble] = []
+    more = _searched(kind, caller, found, stage, declared, refused)
+    if more is not None and more.residual <= kind.near:
+        return dataclasses.replace(more, residual=found.residual, idle=(*found.idle, *more.idle))
+    wrong = Finding(
+        verdict=Verdict.FAILS,
+        trouble=next(iter(refused), None),
+        fact="unexplained parameter",
+        about={"parameter": found.names[stage.needs], "values": tuple(OPERANDS[stage.needs].meanings)},
+    )
+    names = {role: name for role, name in found.names.items() if role != stage.needs}
+    return dataclasses.replace(found, names=names, contradictions={**found.contradictions, stage.identity: wrong})
+
+
+def _searched(
+    kind: Kind,
+    caller: Caller,
+    start: Convention,
+    stage: Stage,
+    declared: Mapping[str, Any],
+    refused: list[Trouble],
+) -> Convention | None:
+    """The best convention of one stage; None if no trial call was answered.
+
+    Args:
+        kind, caller, declared: as in `search`.
+        start: what is known before.
+        stage: what is searched.
+        refused: where troubles of trial calls are noted.
+    """
+    forms, choices = _values(kind, start, stage, declared)
+    best, calls = None, start.calls
+    for values in itertools.product(*forms.values()):
+        form, scores = dict(zip(forms, values, strict=True)), list[tuple[Mapping[str, Any], float]]()
+        answers: dict[tuple[Any, ...], tuple[Answer, dict[str, Any]]] = {}
+        found: Convention | None = None
+        for picked in itertools.product(*choices.values()):
+            chosen = {**start.chosen, **form, **dict(zip(choices, picked, strict=True))}
+            trial = dataclasses.replace(start, chosen=chosen)
+            fitted = [trial.fitted(kind, kind.case(spec)) for spec in stage.trials]
+            case = next((each for each in fitted if each is not None), None)
+            if case is None:
                 continue
-            more = kind.known(answer.numbers, case, trial.chosen)
-            error = np.inf if "" in more.values() else residual(kind, case, trial.chosen, answer.numbers)
-            scores.append((trial.chosen, error))
-            if best is None or error < best.residual:
-                best = dataclasses.replace(trial, chosen={**trial.chosen, **more}, residual=error)
-        if best is not None:
-            return dataclasses.replace(best, idle=_idle(kind, best.chosen, scores))
-    raise Uncallable(trouble=first)
+            called = (*case.lines(), *trial.codes(case).items())
+            is_new = called not in answers
+            if is_new:
+                made = case.operands()
+                answers[called], calls = (raw(caller, trial, case, made=made), made), calls + 1
+            answer, made = answers[called]
+            answer = answer if answer.trouble else read(answer, case, trial.gives(kind.axes), kind.axes)
+            if answer.trouble:
+                if is_new:
+                    refused.append(answer.trouble.of(trial.call(case)))
+                if is_new and sum(each.costs for each in refused) >= MOST_HUNG:
+                    raise Uncallable(troubles=[*dict.fromkeys(refused)])
+                continue
+            more = kind.known(answer.numbers, case, chosen) if kind.known else {}
+            error = np.inf if "" in more.values() else _score(kind, caller, trial, case, answer, made)
+            scores.append((chosen, error))
+            found = _better(found, dataclasses.replace(trial, chosen=chosen | more, residual=error))
+        if found is not None:
+            found = dataclasses.replace(found, idle=_idle(choices, found.chosen, scores))
+        best = _better(best, found)
+        if best is not None and best.residual <= kind.near:
+            break
+    return None if best is None else dataclasses.replace(best, calls=calls)
+
+
+def _values(
+    kind: Kind, start: Convention, stage: Stage, declared: Mapping[str, Any]
+) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
+    """The values of what changes the call, and of what changes the meaning of an answer."""
+    forms = dict[str, Sequence[Any]](stage.forms)
+    if stage.needs:
+        forms[stage.needs] = (*OPERANDS[stage.needs].meanings,)
+    if stage is kind.stages[0]:
+        for role in kind.operands:
+            if role in start.names:
+                forms |= {f"{role} axes": OPERANDS[role].axes} if len(OPERANDS[role].axes) > 1 else {}
+            elif OPERANDS[role].values:
+                forms[role] = OPERANDS[role].values
+    choices = {
+        name: ("asked",) if name in OPERANDS and OPERANDS[name].is_flag and name in start.names else x
+        for name, x in stage.choices.items()
+    }
+    forms, choices = (
+        {name: (declared[name],) if name in declared else x for name, x in each.items()}
+        for each in (forms, choices)
+    )
+    return forms, choices
+
+
+def _score(
+    kind: Kind, caller: Caller, trial: Convention, case: Case, answer: Answer, made: Mapping[str, Any]
+) -> float:
+    if kind.score is None:
+        return residual(kind, case, trial.chosen, answer, made)
+    return kind.score(lambda other: ask(caller, trial, other, kind.axes), case, answer)
 
 
 def _idle(
-    kind: Kind, chosen: Mapping[str, Any], scores: Sequence[tuple[Mapping[str, Any], float]]
+    choices: Iterable[str], chosen: Mapping[str, Any], scores: Sequence[tuple[Mapping[str, Any], float]]
 ) -> tuple[str, ...]:
     """The conventions whose values all have one score beside what is chosen."""
     found = []
-    for name in kind.choices:
+    for name in choices:
         beside = [e for other, e in scores if all(chosen[key] == x for key, x in other.items() if key != name)]
         if len(beside) > 1 and len({*beside}) == 1:
             found.append(name)
     return tuple(found)
-
-
-def _answers(
-    kind: Kind, caller: Caller, framework: str, bound: Bound, declared: Mapping[str, Any]
-) -> Iterator[tuple[Case, Convention, Answer]]:
-    """A trial call, read in each way that its conventions can be; it is made once."""
-    own = {role: OPERANDS[role].values for role in kind.sized if role not in bound.names and OPERANDS[role].values}
-    asked: dict[tuple[tuple[str, int], ...], Answer] = {}
-    fields = {name: (declared[name],) if name in declared else x for name, x in {**own, **kind.choices}.items()}
-    for values in itertools.product(*fields.values()):
-        convention = Convention(
-            framework=framework,
-            names=bound.names,
-            chosen=dict(zip(fields, values, strict=True)),
-            never_passed=tuple(bound.never_passed),
-        )
-        fitted = [convention.fitted(kind, Case.of(kind.sized, sizes)) for sizes in kind.trials]
-        case = next(each for each in fitted if each is not None)
-        called = tuple((role, n) for role, n in case.sizes if role not in own)
-        if called not in asked:
-            asked[called] = raw(caller, convention, case)
-        answer = asked[called]
-        yield (
-            case,
-            convention,
-            answer if answer.trouble else read(answer, case, convention.chosen["axes"], kind.axes),
-        )

@@ -1,33 +1,55 @@
-"""One call of a target as a recipe: sizes by role. It prints itself as lines of Python, which are what is run."""
+"""One call of a target as a recipe: sizes by role, switches, a seed. Its lines of Python are what is run."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
-from attnlab_theory.conform.operands import OPERANDS
+import numpy as np
+
+from attnlab_theory.conform.attention.cases import rounded, storage
+from attnlab_theory.conform.operands import OPERANDS, VALUES
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """Sizes, by the roles of a kind."""
+    """Sizes by the roles of a kind, and what is drawn of them."""
 
     sizes: tuple[tuple[str, int], ...]
+    switches: tuple[tuple[str, Any], ...] = ()
+    """By name: `type` of the numbers, `values`, `strided`, `parts`, and a word or a value for a role."""
+    arrays: tuple[tuple[str, str], ...] = ()
+    """The roles of the arrays that are drawn, and their axes."""
+    edits: tuple[str, ...] = ()
+    """Lines of numpy that change the arrays."""
+    seed: int = 0
 
     @classmethod
     def of(cls, roles: tuple[str, ...], numbers: tuple[int, ...]) -> "Case":
         """Numbers in the order of the roles."""
         return cls(tuple(zip(roles, numbers, strict=True)))
 
-    def __getitem__(self, role: str) -> int:
-        return dict(self.sizes)[role]
+    def __getitem__(self, name: str) -> Any:
+        """A size or a switch; None where neither has the name."""
+        return next((x for key, x in (*self.sizes, *self.switches) if key == name), None)
 
-    def replaced(self, **sizes: int) -> "Case":
-        """The same with other sizes."""
-        return Case(tuple((role, sizes.get(role, n)) for role, n in self.sizes))
+    def replaced(self, **changes: Any) -> "Case":
+        """The same with other sizes, switches, seed or edits. A switch of None is taken away."""
+        for role in [each for each in changes if each in OPERANDS and OPERANDS[each].instead]:
+            changes = dict.fromkeys(OPERANDS[role].instead, changes.pop(role)) | changes
+        sizes = {role: changes.pop(role, n) for role, n in self.sizes}
+        seed, edits = changes.pop("seed", self.seed), changes.pop("edits", self.edits)
+        switches = {name: x for name, x in {**dict(self.switches), **changes}.items() if x is not None}
+        return Case(tuple(sizes.items()), tuple(sorted(switches.items())), self.arrays, tuple(edits), seed)
+
+    @property
+    def type(self) -> str:
+        """That of the numbers."""
+        return self["type"] or "float32"
 
     def shape(self, axes: str) -> tuple[int, ...]:
-        """The lengths of axes: each letter is that of a role, and 1 is one."""
+        """The lengths of axes of what is given back: each letter is that of a role, and 1 is one."""
         lengths = {OPERANDS[role].axis: n for role, n in self.sizes} | {"1": 1}
+        if self["parts"]:
+            lengths |= dict.fromkeys("ts", sum(self["parts"]))
         return tuple(lengths[axis] for axis in axes)
 
     @property
@@ -37,21 +59,45 @@ class Case:
 
     def lines(self) -> list[str]:
         """The lines of Python that make the operands, by the names of their roles."""
-        roles, numbers = zip(*self.sizes, strict=True)
-        return [f"{', '.join(roles)} = {', '.join(map(str, numbers))}"]
+        if not self.arrays:
+            roles, numbers = zip(*self.sizes, strict=True)
+            return [f"{', '.join(roles)} = {', '.join(map(str, numbers))}"]
+        lengths = {OPERANDS[role].axis: n for role, n in self.sizes}
+        drawn = dict[str, list[tuple[str, str]]]()
+        for role, axes in self.arrays:
+            recipe = OPERANDS[role].drawn[self[role] or ""] + _typed(role, self.type)
+            shape = str(tuple(lengths[axis] for axis in axes))
+            drawn.setdefault(recipe, []).append((word(role), shape))
+        found = [f"r = np.random.RandomState({self.seed})"]
+        for recipe, each in drawn.items():
+            names, shapes = (", ".join(x) for x in zip(*each, strict=True))
+            many = len(each) > 1
+            code = recipe.format(n="n" if many else shapes, **lengths)
+            found.append(f"{names} = ({code} for n in ({shapes}))" if many else f"{names} = {code}")
+        half = self.type in ("float16", "bfloat16")
+        if self["values"]:
+            found.append(VALUES[self["values"]].format(loud=4 if half else 20, offset=256 if half else 1e4))
+        return [*found, *self.edits]
 
     def operands(self) -> dict[str, Any]:
-        """What the lines make."""
-        made: dict[str, Any] = {}
-        exec("\n".join(self.lines()), made)
-        return {role: made[role] for role, _ in self.sizes}
+        """What the lines make. Of arrays the tokens of all parts, rounded to their type."""
+        made: dict[str, Any] = {"np": np}
+        with np.errstate(all="ignore"):
+            exec("\n".join(self.lines()), made)
+        if not self.arrays:
+            return {role: made[role] for role, _ in self.sizes}
+        found, tokens = {}, slice(sum(self["parts"]) if self["parts"] else None)
+        for role, axes in self.arrays:
+            x = made[word(role)][tuple(tokens if axis in "ts" else slice(None) for axis in axes)]
+            found[word(role)] = rounded(x, self.type) if x.dtype.kind == "f" else x
+        return found
 
-    def call(self, names: Mapping[str, str]) -> str:
-        """What is handed over, as it is handed over, by the parameter of each role."""
-        made = self.operands()
-        return ", ".join(f"{name}={made[expression]}" for name, expression in handed(names).items())
+
+def word(role: str) -> str:
+    """The name of an array in the lines of a case."""
+    return role.replace(" ", "_")
 
 
-def handed(names: Mapping[str, str]) -> dict[str, str]:
-    """The expression of each parameter, in the names of a case. What stands for several lengths is the last."""
-    return {name: (OPERANDS[role].instead or (role,))[-1] for role, name in names.items()}
+def _typed(role: str, kind: str) -> str:
+    """What makes numbers of a type; a mask has none."""
+    return "" if OPERANDS[role].meanings else f".astype('{storage(kind)}')"

@@ -1,17 +1,19 @@
 """Declared kinds as suites, so that they stand beside those that are not declared yet: findings become rows."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attnlab_theory.conform import say, show
-from attnlab_theory.conform.calling import Uncallable
-from attnlab_theory.conform.finding import Finding, Verdict
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.calling import Convention, Uncallable, search
+from attnlab_theory.conform.finding import Fault, Finding, Verdict
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Kind
 from attnlab_theory.conform.suite import Row, Suite
 
 if TYPE_CHECKING:
-    from attnlab_theory.conform.callers import Place
+    from attnlab_theory.conform.callers import Caller, Place
 
 
 class DeclaredSuite(Suite):
@@ -21,16 +23,19 @@ class DeclaredSuite(Suite):
 
     def open(self) -> None:
         """Search how the target is called."""
-        try:
-            self.judge = Judge(self.DECLARATION, self.caller, self.declared)
-        except Uncallable as error:
-            raise ValueError(say.uncallable(self.caller.name, error)) from None
-        self.profile = say.profile(self.judge)
+        known, other = dict(self.declared), self.declared.get("against")
+        if known.pop("against", None) is not None:
+            other = self.recorded(other if hasattr(other, "about") else Direct(other))
+        with refused_in_words(self.caller, self.DECLARATION):
+            self.judge = Judge(self.DECLARATION, self.caller, known, self.accumulate, other)
+        self.profile = say.profile(self.judge.convention, self.DECLARATION, known, self.judge.gives)
 
     def row(self, name: str) -> Row | None:
         """Try one identity."""
+        self.judge.most_cases = self.most_cases
         found = self.judge.find(name)
-        self.calls, self.largest = self.judge.calls, self.judge.largest
+        self.calls = self.judge.calls + (self.judge.other.calls if self.judge.other else 0)
+        self.largest = self.judge.largest
         if found.verdict is Verdict.NOT_TRIED:
             return None
         return Row(
@@ -41,7 +46,7 @@ class DeclaredSuite(Suite):
             ratio=found.ratio,
             counterexample=found if found.case is not None else None,
             trouble=found.trouble,
-            case=found.case.call(self.judge.convention.names) if found.case else "",
+            case=self.judge.convention.call(found.case) if found.case else "",
         )
 
     def notes(self) -> list[str]:
@@ -52,15 +57,46 @@ class DeclaredSuite(Suite):
         """A snippet of the smallest counterexample."""
         found = [row.counterexample for row in rows if row.verdict is Verdict.FAILS]
         shown = [
-            (each.case.numbers, i, each) for i, each in enumerate(found) if isinstance(each, Finding) and each.case
+            (each.number is None, each.case.numbers, i, each)
+            for i, each in enumerate(found)
+            if isinstance(each, Finding) and each.case and (each.number or not is_of_several(each))
         ]
-        if not shown:
-            return []
-        convention = self.judge.convention
-        return show.snippet(place, self.caller.about(), convention, self.DECLARATION.axes, min(shown)[2])
+        lines = (show.snippet(place, self.judge, each) for *_, each in sorted(shown))
+        return next(filter(None, lines), [])
+
+
+def searched(kind: Kind, caller: "Caller", declared: Mapping[str, Any]) -> tuple[Convention, list[tuple[str, str]]]:
+    """How a target is called, and that in words, without judging it.
+
+    Raises:
+        ValueError: if it can be called in no way.
+    """
+    with refused_in_words(caller, kind):
+        found = search(kind, caller, declared)
+    return found, say.profile(found, kind, declared)
+
+
+@contextlib.contextmanager
+def refused_in_words(caller: "Caller", kind: Kind) -> Iterator[None]:
+    """Inside, a target that can be called in no way is refused in one line."""
+    try:
+        yield
+    except Uncallable as error:
+        raise ValueError(say.uncallable(caller.name, kind, error)) from None
+
+
+def is_of_several(found: Finding) -> bool:
+    """Whether one call alone does not show what is wrong."""
+    return found.trouble is not None and found.trouble.fault in (Fault.WROTE, Fault.ANOTHER_ANSWER)
 
 
 def suite_of(kind: Kind) -> type[DeclaredSuite]:
     """The class of suites that judges a declared kind."""
-    fields = {"DECLARATION": kind, "IDENTITIES": tuple(kind.laws), "CONVENTIONS": ("framework", *kind.choices)}
+    names = [x for stage in kind.stages for x in (*stage.forms, *stage.choices, stage.needs) if x]
+    fields = {
+        "DECLARATION": kind,
+        "IDENTITIES": tuple(kind.laws),
+        "CONVENTIONS": ("framework", *names, *["against"] * bool(kind.ways)),
+        "HAS_CASES": kind.right is not None,
+    }
     return type("Suite", (DeclaredSuite,), fields)

@@ -179,6 +179,10 @@ class Finding:
     """The number that is most wrong."""
     case: "Case | None" = None
     """The call that shows it."""
+    beside: "Case | None" = None
+    """The call whose answer is the right one, where no formula gives it."""
+    loose: int = 0
+    """How many cases had no number of which anything can be said."""
     fact: str = ""
     """What was found beside right and wrong numbers, by its key in `say.FACTS`."""
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -1,19 +1,17 @@
 """The judge of a declared kind: it asks, compares, counts tolerances, and shrinks the recipe of what fails."""
 
 import dataclasses
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.tolerances import HALF_EPS
+from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.calling import Answer, ask, counted, search
+from attnlab_theory.conform.calling import Answer, Uncallable, ask, counted, search
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.covering import covering
 from attnlab_theory.conform.finding import (
-    ANOTHER_ANSWER,
     NOT_FINITE,
     NOT_TRIED,
     Fault,
@@ -21,18 +19,38 @@ from attnlab_theory.conform.finding import (
     Number,
     Trouble,
     Verdict,
+    misshapen,
 )
-from attnlab_theory.conform.kind import Kind, Law
+from attnlab_theory.conform.kind import Kind, Right, Spec
 from attnlab_theory.conform.operands import OPERANDS
-
-NEAR = 0.02
-"""A trial call is explained if its largest error, over the largest number, is at most this."""
+from attnlab_theory.conform.precision import Arrays, narrower
+from attnlab_theory.conform.recording import saw
+from attnlab_theory.conform.sensitivity import measured
 
 MOST_HUNG = 3
 """After so many calls that take too long an identity asks nothing more."""
 
 MOST_SHRUNK = 40
 """Calls that one counterexample may cost."""
+
+MOST_MADE = 32
+"""So many cases are remembered with what they are made of."""
+
+UNCHANGED = ("type", "parts", "chunk")
+"""Switches that stay as they are where a case is made smaller."""
+
+
+class Pair(NamedTuple):
+    """Two calls whose answers are one."""
+
+    case: Case
+    right: Case
+    where: Mapping[str, slice] = {}
+    """What is compared, by the letter of an axis; all, if none is named."""
+    of_other: bool = False
+    """Whether the first is asked of the other target."""
+    of_state: bool = False
+    """Whether the arrays beside the answers are compared."""
 
 
 class Outcome(NamedTuple):
@@ -43,6 +61,10 @@ class Outcome(NamedTuple):
     """The largest error over its tolerance; infinite where there is no answer or no number."""
     trouble: Trouble | None = None
     number: Number | None = None
+    is_judged: bool = True
+    """Whether anything can be said of some number."""
+    beside: Case | None = None
+    """The case whose answer is the right one."""
 
     @property
     def fails(self) -> bool:
@@ -57,43 +79,103 @@ class Judge:
         kind: what it promises.
         caller: of the target.
         declared: conventions that are known.
+        accumulate: the type of its sums; by default that of its numbers.
+        other: who calls another target that gives the same.
 
     Raises:
-        Uncallable: if the target can be called in no way.
+        Uncallable: if a target can be called in no way.
     """
 
-    def __init__(self, kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> None:
-        self.kind, self.caller = kind, caller
+    def __init__(
+        self,
+        kind: Kind,
+        caller: Caller,
+        declared: Mapping[str, Any],
+        accumulate: str | None = None,
+        other: Caller | None = None,
+    ) -> None:
+        self.kind, self.caller, self.declared = kind, caller, declared
         self.convention = search(kind, caller, declared)
-        self.calls, self.hung = 0, 0
+        if kind.ways and other is None and not {*kind.ways} & {*self.convention.names}:
+            raise Uncallable(ways=kind.ways)
+        self.other = None if other is None else Judge(dataclasses.replace(kind, ways=()), other, declared)
+        self.accumulate, self.most_cases = accumulate, None
+        self.calls, self.hung = self.convention.calls, 0
         self.largest = 0.0
         """The largest error per tolerance of all answers that were right."""
         self.gives = "float32"
         """The type of the answers, where it is one that has a tolerance."""
+        self.kinds: dict[str, str] = {}
+        """The type of the answers, by that of the arrays."""
+        self.several: dict[bool, bool] = {}
+        """Whether more than one array comes back: of a whole, and of a part."""
         self.printed = ""
+        self.changed: Case | None = None
+        """The first call that wrote into its arrays."""
         self.narrow = ""
         """The type in which the target computes, where that is narrower than what it gives."""
         self.excess = 0.0
         """The error over the tolerance of the wider type by which that was seen."""
+        self._teller = ""
         self._answers: dict[Case, Answer] = {}
-        self.ask(self.cases(kind.trials)[0])
+        self._measured: dict[tuple[Case, str], float] = {}
+        # Cases of one law follow each other, so the last few are enough.
+        self._made = functools.lru_cache(MOST_MADE)(Case.operands)
+        self._right = functools.lru_cache(MOST_MADE)(self._right_by_itself)
+        self._within = functools.lru_cache(MOST_MADE)(self._within_of)
+        self.ask(self.cases(kind.stages[0].trials)[0])
+        for read in kind.reads:
+            more = read(self)
+            self.convention = dataclasses.replace(self.convention, chosen={**self.convention.chosen, **more})
+            self._right.cache_clear()
+            self._within.cache_clear()
 
     @property
     def explained(self) -> bool:
         """Whether some convention explains the trial call."""
-        return self.convention.residual <= NEAR
+        return self.convention.residual <= self.kind.near
 
-    def cases(self, sizes: Iterable[tuple[int, ...]]) -> list[Case]:
-        """Those that can be asked of some sizes, each once."""
-        fitted = [self.convention.fitted(self.kind, Case.of(self.kind.sized, each)) for each in sizes]
-        return [*dict.fromkeys(each for each in fitted if each is not None)]
+    @property
+    def compiles(self) -> bool:
+        """Whether every shape is compiled, so that few are asked."""
+        return self.convention.framework == "jax"
 
-    def ask(self, case: Case) -> Answer:
-        """Make one call, and note what it did beside answering."""
-        self.calls += 1
-        answer = ask(self.caller, self.convention, case, self.kind.axes)
+    def contradict(self, identity: str, found: Finding) -> None:
+        """Note what shows, before an identity is tried, that it fails."""
+        known = {**self.convention.contradictions, identity: found}
+        self.convention = dataclasses.replace(self.convention, contradictions=known)
+
+    def cases(self, specs: Iterable[Spec]) -> list[Case]:
+        """Those that can be asked, each once. A flag that the target takes is tried both ways."""
+        found: list[Case | None] = []
+        for spec in specs:
+            case = self.kind.case(spec)
+            flags = [
+                r for r in self.kind.operands if OPERANDS[r].is_flag and self.convention.chosen.get(r) == "asked"
+            ]
+            ways = [{flag: x} for flag in flags if case[flag] is None for x in (False, True)] or [{}]
+            found += [self.convention.fitted(self.kind, case.replaced(**way)) for way in ways]
+        cases = [*dict.fromkeys(each for each in found if each is not None)]
+        return cases[: self.kind.few] if self.compiles else cases
+
+    def ask(self, case: Case, made: Mapping[str, Any] | None = None, watched: bool = False) -> Answer:
+        """Make the calls of one case, and note what they did beside answering.
+
+        Args:
+            case: what is asked.
+            made: other arrays than its own.
+            watched: whether to tell which types take part.
+        """
+        self.calls += len(case["parts"] or (1,))
+        made = self.operands(case) if made is None else made
+        answer = ask(self.caller, self.convention, case, self.kind.axes, made, watched)
         self.hung += answer.trouble is not None and answer.trouble.costs
         self.printed = self.printed or answer.printed
+        self.changed = self.changed or (case if answer.changed else None)
+        if answer.kind:
+            self.kinds.setdefault(case.type, answer.kind)
+        if not answer.trouble:
+            self.several[case["parts"] is not None] = answer.second is not None
         self.gives = answer.kind if answer.kind in HALF_EPS else self.gives
         return answer
 
@@ -103,7 +185,29 @@ class Judge:
             self._answers[case] = self.ask(case)
         return self._answers[case]
 
-    def judge(self, case: Case, numbers: np.ndarray | None = None) -> Outcome:
+    def operands(self, case: Case) -> Mapping[str, Any]:
+        """What is handed over."""
+        return self._made(case)
+
+    def expected(self, case: Case) -> Right:
+        """The right answer to a case, by what the target has of its own."""
+        return self._right(case)
+
+    def within(self, case: Case, kind: str) -> np.ndarray:
+        """How far an answer of a type may be from it. NaN says nothing."""
+        return self._within(case, kind)
+
+    def _right_by_itself(self, case: Case) -> Right:
+        return self._right_by(case, self.operands(case) if self.kind.own is None else self.kind.own(self, case))
+
+    def _right_by(self, case: Case, numbers: Any) -> Right:
+        assert self.kind.right is not None
+        return self.kind.right(case, self.convention.chosen, numbers)
+
+    def _within_of(self, case: Case, kind: str) -> np.ndarray:
+        return self._right(case).within(kind, self.accumulate or kind)
+
+    def judge(self, case: Case, numbers: Any = None) -> Outcome:
         """Ask, and compare with what is right.
 
         Args:
@@ -113,57 +217,184 @@ class Judge:
         answer = self.ask(case)
         if answer.trouble:
             return Outcome(case, np.inf, answer.trouble)
-        kind, chosen = self.kind, self.convention.chosen
-        numbers = kind.own(self, case) if numbers is None else numbers
-        given, right = counted(kind, case, chosen, answer.numbers), kind.reference(case, chosen, numbers)
-        most = kind.tolerance(case, chosen, numbers, self.narrow or self.gives)
+        right = self._right(case) if numbers is None else self._right_by(case, numbers)
+        given = counted(self.kind, case, self.convention.chosen, answer.numbers)
+        return self.compared(
+            case, answer, given, right.output, lambda kind: right.within(kind, self.accumulate or kind)
+        )
+
+    def compared(
+        self,
+        case: Case,
+        answer: Answer,
+        given: np.ndarray,
+        right: np.ndarray,
+        within: Callable[[str], np.ndarray],
+        inside: Callable[[], bool] = lambda: True,
+    ) -> Outcome:
+        """What numbers are worth beside those that are right.
+
+        Args:
+            case: what was asked.
+            answer: what came back.
+            given: its numbers, or a part of them.
+            right: what they should be.
+            within: the largest error of a type.
+            inside: whether the target computes in float32 somewhere. It is asked before anybody is accused.
+        """
+        kind = coarser(case.type, answer.kind) if case.arrays and answer.kind in HALF_EPS else self.gives
+        most = within(self.narrow if self.narrow and kind == "float64" else kind)
         ratio, place = largest(given, right, most)
-        if self.gives == "float64" and not self.narrow and 1 < ratio < np.inf:
-            coarse = largest(given, right, kind.tolerance(case, chosen, numbers, "float32"))
-            if coarse[0] <= 1:
-                self.narrow, self.excess, (ratio, place) = "float32", ratio, coarse
+        if kind == "float64" and not self.narrow and 1 < ratio < np.inf and inside():
+            coarse = within("float32")
+            if (found := largest(given, right, coarse))[0] <= 1:
+                self.narrow, self.excess, (ratio, place), most = "float32", ratio, found, coarse
+        with np.errstate(all="ignore"):
+            saw(self.caller, given, right, np.abs(given - right) / most)
         if ratio <= 1:
             self.largest = max(self.largest, ratio)
-            return Outcome(case, ratio)
-        origin = (*place[:-1], int(kind.origin(case, chosen)[place[-2]]))
+            is_judged = not given.size or bool((~np.isnan(right) & ~np.isnan(most)).any())
+            return Outcome(case, ratio, is_judged=is_judged)
+        origin = None
+        if self.kind.origin is not None:
+            origin = (*place[:-1], int(self.kind.origin(case, self.convention.chosen)[place[-2]]))
         return Outcome(case, ratio, None, Number(float(given[place]), float(right[place]), place, origin))
 
-    def values(self, cases: Iterable[Case], *, refusable: bool = False) -> Finding:
+    def alike(self, pair: Pair) -> Outcome:
+        """Whether two calls give one answer."""
+        asked = self.other or self if pair.of_other else self
+        right, answer = self.remembered(pair.right), asked.ask(pair.case)
+        for case, each in ((pair.right, right), (pair.case, answer)):
+            if each.trouble:
+                return Outcome(case, np.inf, each.trouble)
+        one, two, at = answer.numbers, right.numbers, None
+        if pair.of_state:
+            if answer.second is None or right.second is None or answer.second.shape != right.second.shape:
+                return Outcome(pair.case, is_judged=False)
+            one, two = answer.second, right.second
+        elif pair.where:
+            at = tuple(pair.where.get(axis, slice(None)) for axis in self.kind.axes)
+            one, two = one[at], two[at]
+        if one.shape != two.shape:
+            return Outcome(pair.case, np.inf, misshapen(one.shape, two.shape))
+        if self.kind.right is None and not np.isfinite(right.numbers).all():
+            return Outcome(pair.right, np.inf, NOT_FINITE)
+        # What is NaN in the right answer is wrong beside a number.
+        two, within = np.where(np.isnan(two), np.inf, two), self._apart(pair, right, at)
+        found = self.compared(pair.case, answer, one, two, within, lambda: self._is_narrow(pair))
+        if found.number is not None and at is not None:
+            begins = [x.start or 0 for x in at]
+            place = tuple(i + begin for i, begin in zip(found.number.place, begins, strict=True))
+            found = found._replace(number=found.number._replace(place=place))
+        return found._replace(beside=pair.right)
+
+    def _apart(self, pair: Pair, right: Answer, at: Any) -> Callable[[str], np.ndarray]:
+        """How far two right answers may be apart: twice the smaller tolerance, or as far as is measured."""
+        if self.kind.right is not None:
+            # Of a prefix alone more is known than of the whole.
+            least = pair.case if pair.case["parts"] else pair.right
+            return lambda kind: 2 * np.fmin(*(self.within(each, kind)[at or ...] for each in (least, pair.right)))
+        times = 1.0
+        if pair.of_state and right.second is not None:
+            # A state is a sum of as many products as an output, but for the query: the larger of the sizes counts.
+            size = float(np.abs(right.numbers).max(initial=0.0))
+            times += float(np.abs(right.second).max(initial=0.0)) / max(size, 1e-9)
+        inside = self.convention.chosen.get("inside", "")
+        return lambda kind: np.asarray(
+            max(times * self.measured(pair.right, inside if inside and kind == "float64" else kind), 1e-300)
+        )
+
+    def measured(self, case: Case, kind: str) -> float:
+        """How near two ways to the answer to a case must be, once measured."""
+        if (case, kind) not in self._measured:
+            self._measured[case, kind] = measured(self.ask, case, self.operands(case), self.remembered(case), kind)
+        return self._measured[case, kind]
+
+    def _is_narrow(self, pair: Pair) -> bool:
+        """Whether one of two calls computes float64 in float32 somewhere."""
+        if self.kind.right is not None:
+            return True
+        asked = self.other or self if pair.of_other else self
+        both = (self, pair.right), (asked, pair.case)
+        return any(judge.is_narrow(case) or judge.ask(case, watched=True).narrow for judge, case in both)
+
+    def is_narrow(self, case: Case) -> bool:
+        """Whether slight changes of a call in float64 show that it is computed in float32 somewhere."""
+        given = self.operands(case)
+
+        def answers(arrays: Arrays) -> np.ndarray | None:
+            answer = self.ask(case, given | dict(zip("qkv", arrays, strict=True)))
+            return None if answer.trouble else answer.numbers
+
+        return narrower(answers, [given[x] for x in "qkv"])
+
+    def values(self, cases: Iterable[Case], *, refusable: bool = False, may_refuse_all: bool = False) -> Finding:
         """Whether every number of some answers is right.
 
         Args:
             cases: what is asked.
-            refusable: whether some of them may be refused, which is told.
+            refusable: whether some of them may be refused, but the first, which is told.
+            may_refuse_all: whether all of them may be refused, but not some, which is told.
         """
-        cases, worst, wrong, refused = [*cases], 0.0, [], None
+        cases, worst, wrong, refused = [*cases][: self.most_cases], 0.0, [], None
         if not cases:
             return NOT_TRIED
+        loose = 0
         for case in cases:
             outcome = self.judge(case)
             if refusable and case != cases[0] and outcome.trouble and outcome.trouble.refuses:
                 refused = refused or outcome
                 continue
+            loose += not outcome.is_judged
             worst = max(worst, outcome.ratio)
             if outcome.fails:
                 wrong.append(outcome)
                 if self.hung >= MOST_HUNG:
                     break
+        if may_refuse_all and len(wrong) == len(cases) and all(x.trouble and x.trouble.refuses for x in wrong):
+            refused, wrong, worst = wrong[0], [], 0.0
+        tried = {"tried": len(cases), "ratio": worst, "loose": loose}
         if refused and not wrong:
-            verdict = Verdict.CONVENTION
-            return Finding(
-                verdict=verdict, tried=len(cases), ratio=worst, case=refused.case, trouble=refused.trouble
-            )
+            return Finding(verdict=Verdict.CONVENTION, case=refused.case, trouble=refused.trouble, **tried)
         if not wrong:
-            return Finding(verdict=Verdict.HOLDS, tried=len(cases), ratio=worst)
+            return Finding(verdict=Verdict.NOT_JUDGED if loose == len(cases) else Verdict.HOLDS, **tried)
         # A number that is wrong says more than a call that raises.
         least = min(wrong, key=lambda outcome: (outcome.number is None, outcome.case.numbers))
         return self.failed(least, tried=len(cases), failures=len(wrong), ratio=worst)
 
-    def failed(self, outcome: Outcome, **more: Any) -> Finding:
+    def same(
+        self, pairs: Iterable[Pair], may_refuse: Callable[[Case], bool] = lambda case: False, tells: bool = True
+    ) -> Finding:
+        """Whether some pairs of calls give one answer each; the first that does not is told.
+
+        Args:
+            pairs: of calls.
+            may_refuse: whether a case may be refused.
+            tells: whether that is told.
+        """
+        tried, worst, refused, loose = 0, 0.0, None, 0
+        for pair in pairs:
+            outcome, tried = self.alike(pair), tried + 1
+            if outcome.trouble and outcome.trouble.refuses and outcome.case == pair.case and may_refuse(pair.case):
+                refused = refused or outcome
+            elif outcome.fails:
+                found = self.failed(outcome, tried=tried)
+                return (
+                    dataclasses.replace(found, case=None, beside=None) if pair.of_other or pair.of_state else found
+                )
+            worst, loose = max(worst, min(outcome.ratio, 1.0)), loose + (not outcome.is_judged)
+        if not tried:
+            return NOT_TRIED
+        if refused and tells:
+            return Finding(verdict=Verdict.CONVENTION, tried=tried, case=refused.case, trouble=refused.trouble)
+        verdict = Verdict.NOT_JUDGED if loose == tried else Verdict.HOLDS
+        return Finding(verdict=verdict, tried=tried, ratio=worst, loose=loose)
+
+    def failed(self, outcome: Outcome, *, shrinks: bool = True, **more: Any) -> Finding:
         """A failure, by the smallest case that shows it."""
-        least = self._least(outcome)
-        found = {"ratio": outcome.ratio, "failures": 1, **more}
-        return Finding(verdict=Verdict.FAILS, case=least.case, trouble=least.trouble, number=least.number, **found)
+        least = self._least(outcome) if shrinks and not outcome.beside else outcome
+        found = {"ratio": outcome.ratio, "failures": 1, "case": least.case, "beside": least.beside, **more}
+        return Finding(verdict=Verdict.FAILS, trouble=least.trouble, number=least.number, **found)
 
     def _least(self, outcome: Outcome) -> Outcome:
         """A smaller case that fails in the same way: the numbers of its recipe are made less while it fails."""
@@ -173,7 +404,7 @@ class Judge:
             Fault.ENDED,
             Fault.NOT_CALLED,
         )
-        left = shrunk = MOST_SHRUNK * is_cheap
+        left = shrunk = MOST_SHRUNK * (is_cheap and self.kind.right is not None)
         while shrunk:
             shrunk = False
             for case in self._smaller(outcome.case):
@@ -185,23 +416,32 @@ class Judge:
         return outcome
 
     def _smaller(self, case: Case) -> Iterator[Case]:
-        """Smaller cases, the boldest first: of all numbers that one parameter may give, then of each."""
+        """Smaller cases, the boldest first: without what is unusual, then of fewer numbers."""
+        usual = self.kind.usual
+        plainer = [case.replaced(**{name: usual.get(name)}) for name, _ in case.switches if name not in UNCHANGED]
         together = [OPERANDS[role].instead for role in self.kind.operands if OPERANDS[role].instead]
+        together += [("queries", "keys")] * bool(case.arrays)
         for roles in (*together, *((role,) for role, _ in case.sizes)):
             n = max(case[role] for role in roles)
             for less in dict.fromkeys((1, n // 2, n - n // 4, n - n // 16, n - 1)):
-                smaller = case.replaced(**{role: min(case[role], less) for role in roles})
-                smaller = self.convention.fitted(self.kind, smaller)
-                if 0 < less < n and smaller is not None and smaller != case:
-                    yield smaller
+                if 0 < less < n:
+                    plainer.append(case.replaced(**{role: min(case[role], less) for role in roles}))
+        for each in plainer:
+            smaller = self.convention.fitted(self.kind, each)
+            if smaller is not None and smaller != case:
+                yield smaller
 
     def find(self, identity: str) -> Finding:
         """Try one identity."""
-        if not self.explained and identity != next(iter(self.kind.laws)):
+        must = "" if self.kind.declare or self.kind.score else self.kind.stages[0].identity
+        if must and not self.explained and identity != must:
             return NOT_TRIED
-        narrow = self.narrow
-        found = self.kind.laws[identity](self)
-        if self.narrow != narrow and found.verdict is Verdict.HOLDS:
+        if identity in self.convention.contradictions:
+            return dataclasses.replace(self.convention.contradictions[identity], identity=identity)
+        narrow, found = self.narrow, self.kind.laws[identity](self)
+        if self.narrow and not self._teller:
+            self._teller = "float64" if "float64" in self.kind.laws else identity * (self.narrow != narrow)
+        if self.narrow and identity == self._teller and found.verdict is Verdict.HOLDS:
             # It is told once; from then on answers are judged by that type.
             about = {"excess": self.excess}
             found = dataclasses.replace(found, verdict=Verdict.CONVENTION, fact="narrow", about=about)
@@ -210,10 +450,12 @@ class Judge:
 
 def largest(given: np.ndarray, right: np.ndarray, most: np.ndarray) -> tuple[float, tuple[int, ...]]:
     """The largest error over its tolerance, and where. What is no number is infinitely wrong; NaN is not judged."""
+    if not given.size:
+        return 0.0, ()
     with np.errstate(all="ignore"):
         ratios = np.abs(given - right) / most
     ratios = np.where(given == right, 0.0, np.where(np.isfinite(ratios), ratios, np.inf))
-    ratios = np.where(np.isnan(right), 0.0, ratios)
+    ratios = np.where(np.isnan(right) | np.isnan(most), 0.0, ratios)
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratios)), ratios.shape))
     return float(ratios[place]), place
 
@@ -223,74 +465,3 @@ def _alike(one: Outcome, other: Outcome) -> bool:
     if one.trouble is None or other.trouble is None:
         return one.trouble is other.trouble
     return one.trouble.fault is other.trouble.fault is not Fault.NOT_CALLED
-
-
-def explained(judge: Judge) -> Finding:
-    """The law that some convention explains a trial call."""
-    case = judge.cases(judge.kind.trials)[0]
-    if judge.explained:
-        return Finding(verdict=Verdict.HOLDS, fact="explained", ratio=0.0)
-    numbers = judge.kind.numbers(judge.ask(case).numbers, case, judge.convention.chosen)
-    outcome = judge.judge(case, numbers)
-    return Finding(verdict=Verdict.FAILS, number=outcome.number, case=case, fact="unexplained", failures=1)
-
-
-def right_at(sizes: Iterable[tuple[int, ...]]) -> Law:
-    """The law that every number is right at some sizes."""
-    sizes = [*sizes]
-    return lambda judge: judge.values(judge.cases(sizes))
-
-
-def right_at_pairs(columns: Mapping[str, Sequence[Any]]) -> Law:
-    """The law that every number is right wherever two features of the sizes stand beside each other.
-
-    Args:
-        columns: the features, in the order of the roles. Several roles of one feature are a tuple.
-    """
-    rows = [[x if isinstance(x, tuple) else (x,) for x in row.values()] for row in covering(columns)]
-    return right_at(tuple(itertools.chain(*row)) for row in rows)
-
-
-def again(case: tuple[int, ...], between: Iterable[tuple[int, ...]]) -> Law:
-    """The law that the same call gives the same bits, also after other calls.
-
-    Args:
-        case: sizes of the call.
-        between: sizes of the other calls.
-    """
-
-    def law(judge: Judge) -> Finding:
-        (same,) = judge.cases([case])
-        others = judge.cases(between)
-        first = judge.ask(same)
-        for other in (same, *others):
-            judge.ask(other)
-            second = judge.ask(same)
-            if first.trouble != second.trouble or not np.array_equal(first.numbers, second.numbers, equal_nan=True):
-                return Finding(verdict=Verdict.FAILS, trouble=ANOTHER_ANSWER, case=same, tried=1 + len(others))
-        return Finding(verdict=Verdict.HOLDS, fact="again", tried=1 + len(others))
-
-    return law
-
-
-def steady(name: str, sizes: Iterable[tuple[int, ...]]) -> Law:
-    """The law that a convention which is read off answers is the same at every size; it is told.
-
-    Args:
-        name: of the convention.
-        sizes: of the calls.
-    """
-
-    def law(judge: Judge) -> Finding:
-        first = judge.convention.chosen[name]
-        for case in judge.cases(sizes):
-            answer = judge.ask(case)
-            if answer.trouble or np.isnan(answer.numbers).any():
-                return Finding(verdict=Verdict.FAILS, case=case, trouble=answer.trouble or NOT_FINITE)
-            then = judge.kind.known(answer.numbers, case, judge.convention.chosen).get(name, first)
-            if not then or then != first:
-                about = {"convention": name, "first": first, "then": then}
-                return Finding(verdict=Verdict.FAILS, case=case, fact="changes", about=about)
-        return Finding(verdict=Verdict.CONVENTION, fact="chosen", about={"convention": name, "first": first})
-
-    return law

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,36 @@ Chosen = Mapping[str, Any]
 Law = Callable[[Any], Finding]
 """An identity: what it finds of a `judge.Judge`."""
 
+Spec = Mapping[str, Any] | tuple[int, ...] | Case
+"""A case in short: what is unlike the usual one, or all sizes."""
+
+
+class Right(NamedTuple):
+    """What is right."""
+
+    output: np.ndarray
+    """What is NaN is not judged."""
+    within: Callable[[str, str], np.ndarray]
+    """How far a right answer may be from it, by its type and that of its sums. NaN says nothing."""
+    about: Mapping[str, np.ndarray] = {}
+    """What else is known of it, for the laws of the kind."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stage:
+    """Conventions that are searched together, by the trial call that answers to them."""
+
+    forms: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    """Those that change the call, the likeliest first. `layout` and `same width` are two."""
+    choices: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    """Those that change what an answer means. `axes` is one: letters of the answer, and 1 for a length of one."""
+    trials: Sequence[Spec]
+    """Trial calls. No two of their sizes are equal that could be taken for each other."""
+    needs: str = ""
+    """The role whose meanings are searched, where a target has a parameter for it."""
+    identity: str = ""
+    """What fails where no value explains the trial call."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kind:
@@ -25,33 +55,57 @@ class Kind:
     """The roles that a target may have parameters for, of `operands.OPERANDS`."""
     unnamed: tuple[str, ...] = ()
     """The roles of parameters whose names say nothing, in their order."""
-    promised: Callable[[Case], bool]
-    """Whether anything is promised at the sizes of a case."""
-    choices: Mapping[str, Sequence[Any]]
-    """Conventions that are searched, the likeliest first. `axes` is one: letters, and 1 for a length of one."""
-    trials: Sequence[tuple[int, ...]]
-    """Sizes of trial calls. No two of a trial are equal that could be taken for each other."""
-    numbers: Callable[[np.ndarray, Case, Chosen], np.ndarray]
-    """What no formula gives, and is read off an answer."""
-    reference: Callable[[Case, Chosen, np.ndarray], np.ndarray]
-    """The right answer. What is NaN is not judged."""
-    tolerance: Callable[[Case, Chosen, np.ndarray, str], np.ndarray]
-    """How far a right answer in a type may be from it, from the numbers that were read off, and the type."""
-    origin: Callable[[Case, Chosen], np.ndarray]
-    """The entry of each row from which the row counts: a constant that is added to a row says nothing."""
-    known: Callable[[np.ndarray, Case, Chosen], dict[str, Any]]
-    """Conventions that are read off a trial answer, by the others. An empty value is none that is known."""
-    own: Callable[[Any, Case], np.ndarray]
+    placed: tuple[str, ...] = ()
+    """The roles of the first parameters, whatever they are called."""
+    gives: str = ""
+    """The axes of an answer, by letters; by default those of all lengths that are handed over."""
+    ways: tuple[str, ...] = ()
+    """The roles by which one answer can be had in two ways. A target that has none needs another one beside it."""
+    usual: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """The sizes and switches of a case in short."""
+    few: int | None = None
+    """So many cases of an identity at most where each shape is compiled."""
+    promised: Callable[[Case, Chosen], bool] = lambda case, chosen: True
+    """Whether anything is promised at a case."""
+    stages: Sequence[Stage]
+    """What is searched, one after the other."""
+    near: float = 0.02
+    """A trial call is explained if its largest error, over the largest number, is at most this."""
+    declare: str = ""
+    """The convention that has to be declared where none explains the trial call. Without one, the identity of the
+    first stage fails, and nothing else is tried."""
+    numbers: Callable[[np.ndarray, Case, Chosen], Any] | None = None
+    """What no formula gives, and is read off an answer; by default the arrays of the case."""
+    own: Callable[[Any, Case], Any] | None = None
     """The numbers by which the answer to a case is judged, of a `judge.Judge`."""
+    right: Callable[[Case, Chosen, Any], Right] | None = None
+    """The right answer, from those numbers. Without one a target is compared with itself."""
+    score: Callable[[Callable[[Case], Any], Case, Any], float] | None = None
+    """How badly a trial answer fits, without a right one: of what asks another case, the case and the answer."""
+    origin: Callable[[Case, Chosen], np.ndarray] | None = None
+    """The entry of each row from which the row counts, where a constant that is added to a row says nothing."""
+    known: Callable[[np.ndarray, Case, Chosen], dict[str, Any]] | None = None
+    """Conventions that are read off a trial answer, by the others. An empty value is none that is known."""
+    reads: Sequence[Callable[[Any], dict[str, Any]]] = ()
+    """Conventions that are read by calls of their own, of a `judge.Judge`."""
     laws: Mapping[str, Law]
-    """Its identities, in the order in which they are tried. Where the first fails, nothing else is tried."""
+    """Its identities, in the order in which they are tried."""
 
     @property
     def sized(self) -> tuple[str, ...]:
         """The roles that a case has a number for."""
-        return tuple(role for role in self.operands if OPERANDS[role].axis)
+        arrays = {axis for role in self.operands for axis in "".join(OPERANDS[role].axes)}
+        return tuple(role for role, x in OPERANDS.items() if x.axis and (role in self.operands or x.axis in arrays))
 
     @property
     def axes(self) -> str:
-        """The axes of an answer, by the letters of those roles."""
-        return "".join(OPERANDS[role].axis for role in self.sized)
+        """The axes of an answer, by the letters of their roles."""
+        return self.gives or "".join(OPERANDS[role].axis for role in self.sized)
+
+    def case(self, spec: Spec) -> Case:
+        """A case from what is said of it in short."""
+        if isinstance(spec, Case):
+            return spec
+        if isinstance(spec, tuple):
+            return Case.of(self.sized, spec)
+        return Case.of(self.sized, (0,) * len(self.sized)).replaced(**self.usual).replaced(**spec)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from attnlab_theory.conform.attention import likely as attention
+from attnlab_theory.conform.kinds import recurrence
 from attnlab_theory.conform.laws import likely as laws
-from attnlab_theory.conform.linear import likely as linear
 from attnlab_theory.conform.positions import likely as positions
 from attnlab_theory.conform.sequences import likely as sequences
 
@@ -16,7 +16,7 @@ def likely(about: dict[str, Any]) -> str:
         about: what `Caller.about` says.
     """
     # A recurrence has a state as attention has a cache, so its decay is looked for first.
-    for each in (positions, laws, linear, sequences, attention):
+    for each in (positions, laws, recurrence, sequences, attention):
         if kind := each.likely(about):
             return kind
     return ""

@@ -1,52 +1,80 @@
 """The one writer of snippets: the case, the call, and the number that is wrong. It needs the target and numpy."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from attnlab_theory.conform.calling import Convention
-from attnlab_theory.conform.case import handed
+from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.codes import begun, framed
 from attnlab_theory.conform.finding import Finding
+from attnlab_theory.conform.judge import Judge
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place
 
+MOST_LINES = 15
+"""A snippet of more lines is not shown."""
 
-def snippet(
-    place: "Place", about: Mapping[str, Any], convention: Convention, axes: str, finding: Finding
-) -> list[str]:
-    """Lines of Python that show what was found.
+
+def snippet(place: "Place", judge: Judge, finding: Finding) -> list[str]:
+    """Lines of Python that show what was found; none if that takes too many.
 
     Args:
         place: of the target.
-        about: what can be seen of it.
-        convention: how it is called.
-        axes: those of its kind.
+        judge: who found it.
         finding: with a case.
     """
     assert finding.case is not None
-    lines = [
-        "import sys",
-        "import numpy as np",
-        *([f"import {convention.framework}"] * (convention.framework == "torch")),
-    ]
-    lines += [
-        f"sys.path.insert(0, {place.folder!r})",
-        f"from {place.module} import {place.names.partition('.')[0]}",
-    ]
-    target = place.names
-    if about.get("class"):
+    lines, target = begun(place, judge.convention.framework), place.names
+    if judge.caller.about().get("class"):
         lines, target = [*lines, f"target = {target}()"], "target"
-    inside = ", ".join(f"{name}={code}" for name, code in handed(convention.names).items())
-    lines += [*finding.case.lines(), f"out = {target}({inside})"]
+    made = finding.case.lines()
+    if finding.beside is not None:
+        first = finding.beside.lines()
+        lines += [*first, *_called("right", target, judge, finding.beside)]
+        # What is as before is not drawn again.
+        made = made[len(first) :] if made[: len(first)] == first else made
+    lines += [*made, *_called("out", target, judge, finding.case)]
     if finding.number is None:
-        return [*lines, "print(out)"]
-    number = finding.number
-    given = _entry(number.place, axes, convention.chosen["axes"])
-    less = f" - {_entry(number.origin, axes, convention.chosen['axes'])}" if number.origin else ""
-    return [*lines, f"print({given}{less}, 'where {number.right:.9g} is right')"]
+        lines.append("print(out)")
+    else:
+        number = finding.number
+        entry = _entry("out", number.place, judge)
+        entry += f" - {_entry('out', number.origin, judge)}" if number.origin else ""
+        right = f"{number.right:.9g} is right'"
+        if finding.beside is not None:
+            right = f"', float({_entry('right', number.place, judge)}), 'is right'"
+        lines.append(f"print(float({entry}), 'where {right})".replace("where ',", "where',"))
+    return lines if len(lines) <= MOST_LINES else []
 
 
-def _entry(place: Sequence[int], axes: str, own: str) -> str:
+def _called(name: str, target: str, judge: Judge, case: Case) -> list[str]:
+    """The lines of the calls of a case: one, or one for each part."""
+    found, axes = judge.convention, dict(case.arrays)
+    arrays = {found.names[role]: len(axes[role]) for role in axes if axes[role]}
+    given = []
+    for parameter, code in found.codes(case, case["queries"] or 0).items():
+        if parameter in arrays:
+            code += ".repeat(2, -2)[..., ::2, :]" * bool(case["strided"] and arrays[parameter] > 1)
+            code = framed(code, found.framework, case.type == "bfloat16")
+        is_placed = parameter in [found.names[role] for role in found.placed]
+        given.append(code if is_placed else f"{parameter}={code}")
+    parts = case["parts"] or ()
+    first = "[0]" * judge.several.get(bool(parts), False)
+    if len(parts) < 2:
+        return [*([f"a, b = 0, {parts[0]}"] if parts else []), f"{name} = {target}({', '.join(given)}){first}"]
+    given = [each for each in given if not each.startswith(f"{found.names['state']}=")]
+    ends = [sum(parts[: i + 1]) for i in range(len(parts))]
+    return [
+        "outs, state = [], None",
+        f"for a, b in {[*zip([0, *ends], ends, strict=False)]}:",
+        f"    part, state = {target}({', '.join(given)}, {found.names['state']}=state)[:2]",
+        "    outs.append(np.asarray(part))",
+        f"{name} = np.concatenate(outs, {found.gives(judge.kind.axes).index('t')})",
+    ]
+
+
+def _entry(name: str, place: Sequence[int], judge: Judge) -> str:
     """An entry of what came, whose axes are the target's own."""
-    where = dict(zip(axes, place, strict=True))
-    return f"out[{', '.join(str(where.get(axis, 0)) for axis in own)}]"
+    where = dict(zip(judge.kind.axes, place, strict=True))
+    own = judge.convention.gives(judge.kind.axes)
+    return f"{name}[{', '.join(str(where.get(axis, 0)) for axis in own)}]"

@@ -1,7 +1,9 @@
 """The engine of declared kinds: one search, one judge, one writer of sentences and of snippets for all of them."""
 
 import dataclasses
+import importlib
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,18 +11,20 @@ import pytest
 
 from attnlab_theory import conform
 from attnlab_theory.conform import say
-from attnlab_theory.conform.callers import Direct, Fenced
+from attnlab_theory.conform.callers import Direct, Fenced, place_of
 from attnlab_theory.conform.calling import Uncallable, search
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import Finding, Trouble
 from attnlab_theory.conform.kinds.alibi import ALIBI
+from attnlab_theory.conform.kinds.linear import LINEAR
+from attnlab_theory.conform.operands import laid
 from attnlab_theory.conform.suite import suite_class
+from tests.conform.linear import linear_code
 from tests.conform.positions import right
 
 HERE = Path(conform.__file__).parent
-ENGINE = [
-    HERE / f"{name}.py" for name in ("kind", "operands", "case", "covering", "calling", "judge", "say", "show")
-]
+WORDS = "kind operands case covering calling judge identities sensitivity say show declared"
+ENGINE = [HERE / f"{name}.py" for name in WORDS.split(" ")]
 
 
 def judged(target, **declared):
@@ -59,15 +63,15 @@ def test_what_is_declared_is_not_searched_and_a_contradiction_fails():
     [
         (lambda heads, mystery_one, mystery_two: 0, "parameter", "mystery_two"),
         (lambda: 0, "shows", True),
-        (lambda heads, length: 1 / 0, "trouble", None),
+        (lambda heads, length: 1 / 0, "troubles", None),
     ],
 )
 def test_a_target_that_cannot_be_called_is_refused_by_a_value(target, field, value):
     with pytest.raises(Uncallable) as error:
         search(ALIBI, Direct(target), {})
     found = getattr(error.value, field)
-    assert found == value if value is not None else found.error == "ZeroDivisionError"
-    assert say.ADAPTER in say.uncallable("it", error.value)
+    assert found == value if value is not None else found[0].error == "ZeroDivisionError"
+    assert say.ADAPTER in say.uncallable("it", ALIBI, error.value)
 
 
 def test_a_case_is_the_lines_that_it_prints():
@@ -77,6 +81,90 @@ def test_a_case_is_the_lines_that_it_prints():
     assert {name: made[name] for name in ("heads", "queries", "keys")} == case.operands()
     assert len(case.lines()) <= 10
     assert case.shape("1hs") == (1, 3, 130)
+
+
+ARRAYS = (("q", "bhtd"), ("k", "bhsd"), ("v", "bhse"), ("mask", "bs"))
+
+
+def test_a_case_of_arrays_is_the_lines_that_it_prints():
+    case = LINEAR.case({"mask": "padded", "values": "large", "seed": 3, "edits": ("q[:, :, 2:] = 7",)})
+    case = dataclasses.replace(case, arrays=ARRAYS)
+    made = {"np": np}
+    exec("\n".join(case.lines()), made)
+    assert all(np.array_equal(made[name], x) for name, x in case.operands().items())
+    assert (len(case.lines()) <= 10, case.operands()["mask"].tolist()[1][:3]) == (True, [False, False, True])
+    assert (case.operands()["q"][:, :, 2:] == 7).all()
+    first = case.replaced(parts=(2, 2)).operands()
+    assert [first[name].shape for name in ("q", "mask")] == [(2, 2, 4, 4), (2, 4)]
+
+
+def test_only_arrays_of_the_type_of_a_case_are_handed_over():
+    case = dataclasses.replace(LINEAR.case({"type": "bfloat16"}), arrays=ARRAYS[:3])
+    q = case.operands()["q"]
+    assert q.dtype == np.float32
+    assert not (q.view(np.uint32) & 0xFFFF).any()
+
+
+@pytest.mark.parametrize(
+    ("axes", "layout", "code"),
+    [
+        ("bhsd", "bhtd", "x"),
+        ("bhsd", "bthd", "x.transpose(0, 2, 1, 3)"),
+        ("bhse", "tbd", "x[:, 0].transpose(1, 0, 2)"),
+        ("bht", "thd", "x[0].transpose(1, 0)"),
+        ("bs", "td", "x[0]"),
+        ("h", "bthd", "x"),
+    ],
+)
+def test_axes_that_a_layout_lacks_are_of_length_one_and_the_others_in_its_order(axes, layout, code):
+    assert laid("x", axes, layout) == code
+    cut = laid("x", axes, layout, cut=True)
+    assert ("a:b" in cut) == bool({*axes} & {*"ts"})
+
+
+def by_name(*, value, key, query, segment_ids=None):
+    return linear_code.states(query, key, value)
+
+
+def test_queries_keys_and_values_are_handed_over_by_name_where_no_place_takes_them():
+    suite = suite_class("linear")(Direct(by_name), "linear")
+    assert [row.name for row in suite.rows(("plain", "padding")) if row.verdict == "holds"] == ["plain"]
+    assert suite.notes() == ["never passed: segment_ids"]
+
+
+def test_a_target_of_two_arrays_is_refused_with_what_it_takes():
+    with pytest.raises(ValueError, match=r"it takes q, k, but is called as f\(q, k, v\)"):
+        suite_class("linear")(Direct(lambda q, k: q), "linear")
+
+
+WRONG = {
+    "strided": ("non-contiguous", "linear(q, k, v) * (1 + 0.01 * (not v.flags.c_contiguous))"),
+    "mask": ("padding", "linear(q, k, v, mask if mask is None or mask.shape[1] < 9 else mask[:1])"),
+    "flag": ("prefixes", "linear(q, k, v, None, causal) * (1 + 0.01 * (q.shape[-2] > 16 and causal))"),
+    "future": ("future", "linear(q, k, v, None, causal) + 0.01 * causal * v.mean(-2, keepdims=True)"),
+    "apart": ("elements apart", "linear(q, k, v, None, causal) + 0.001 * v.mean(0, keepdims=True)"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_snippet_makes_the_calls_that_it_shows(name, tmp_path, monkeypatch, capsys):
+    identity, code = WRONG[name]
+    module = f"wrong_{name}"
+    (tmp_path / f"{module}.py").write_text(
+        f"from tests.conform.linear.linear_code import buggy\n\nlinear = buggy('')\n\n\n"
+        f"def mine(q, k, v, mask=None, causal=False):\n    return {code}\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    place = place_of(f"{tmp_path}/{module}.py::mine")
+    target = importlib.import_module(module).mine
+    suite = suite_class("linear")(Direct(target), "linear", {"features": "elu"})
+    rows = [*suite.rows((identity,))]
+    assert [row.verdict for row in rows] == ["fails"]
+    lines = suite.snippet(place, rows)
+    assert 0 < len(lines) <= 15
+    exec("\n".join(lines), {})
+    given, right = capsys.readouterr().out.removesuffix(" is right\n").split(" where ")
+    assert abs(float(given) - float(right)) > 1e-4
 
 
 def ends_at_64(heads, queries, keys):

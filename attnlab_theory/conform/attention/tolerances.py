@@ -41,6 +41,9 @@ HALF_EPS = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bflo
 TINY = {"float64": 2.0**-1022, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
 """The smallest normal number of a type."""
 
+SUBNORMAL = {"float64": 5e-324, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
+"""The smallest number of a type."""
+
 LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "float16": 65504.0, "bfloat16": 3.3e38}
 """The largest number of a type, from below."""
 
@@ -105,6 +108,24 @@ def _bound(given: Problem, exact: Attended, kind: str, accumulate: str) -> Toler
     own = np.minimum(weights * both, 1.0) + 2 * n * tiny
     total = np.minimum(error, span) + rest
     return Tolerance(total, (total >= span) & (span > 0), own)
+
+
+def span(seen: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The range of the values [b h s e] that each query sees, [b h t e]; their size where they are all alike.
+
+    Args:
+        seen: True where a query sees a key, [b h t s] or what spreads to it.
+        v: the values.
+    """
+    visible = np.broadcast_to(seen, (*v.shape[:2], *seen.shape[2:]))
+    found = np.zeros((*visible.shape[:3], v.shape[-1]))
+    for e in range(v.shape[-1]):
+        each = v[:, :, None, :, e]
+        high = np.where(visible, each, -np.inf).max(-1, initial=-np.inf)
+        low = np.where(visible, each, np.inf).min(-1, initial=np.inf)
+        size = np.where(visible, np.abs(each), 0.0).max(-1, initial=0.0)
+        found[..., e] = np.where(high > low, high - low, size)
+    return found
 
 
 def _finite(x: np.ndarray) -> np.ndarray:

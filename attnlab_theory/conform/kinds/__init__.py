@@ -42,10 +42,10 @@ KINDS: Mapping[str, Kind] = {
     ),
     "onnx": Kind(promise="the answers of ONNX's own test vectors", suite="vectors.suite:OnnxSuite"),
     "linear": Kind(
-        promise="features of q times sums over keys, by a stated feature map", suite="linear.suite:LinearSuite"
+        promise="features of q times sums over keys, by a stated feature map", suite="kinds.linear:LINEAR"
     ),
     "recurrent": Kind(
-        promise="whole, in parts with a state and in chunks: one answer", suite="linear.recurrent:RecurrentSuite"
+        promise="whole, in parts with a state and in chunks: one answer", suite="kinds.recurrence:RECURRENCE"
     ),
     "rotary": Kind(promise="pairs of channels turn with the position", suite="positions.rotary:RotarySuite"),
     "sinusoidal": Kind(

@@ -16,8 +16,9 @@ import numpy as np
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, TINY
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.judge import Judge, again, explained, right_at, right_at_pairs, steady
-from attnlab_theory.conform.kind import Chosen, Kind, Law
+from attnlab_theory.conform.identities import again, explained, right_at, right_at_pairs, steady
+from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Stage
 
 POWERS, OTHERS = (1, 2, 4, 8, 16, 32), (3, 5, 6, 12, 20, 71)
 """Numbers of heads that are powers of two, and others; Falcon has 71."""
@@ -58,18 +59,18 @@ def slopes(bias: np.ndarray, case: Case, chosen: Chosen) -> np.ndarray:
         return np.where(np.abs(each[:, 0] / middle - 1) < NEAR, each[:, 0], middle)
 
 
-def reference(case: Case, chosen: Chosen, slope: np.ndarray) -> np.ndarray:
+def biases(case: Case, chosen: Chosen, slope: np.ndarray) -> Right:
     """Minus slope times distance of past keys, [h t s]. What comes after a query is a choice."""
     far = distance(case, chosen)
-    return np.where(far >= 0, -slope[:, None, None] * far, np.nan)
 
+    def within(kind: str, _: str) -> np.ndarray:
+        """The largest error of the difference of two entries of a row: as derived above."""
+        u, w = HALF_EPS[kind], HALF_EPS["float64" if kind == "float64" else "float32"]
+        size = np.abs(slope)[:, None, None]
+        roundings = (4 * np.abs(np.log(np.maximum(size, 1e-300))) + 6) * w + 4 * u
+        return size * np.abs(far) * roundings + 4 * size * case["keys"] * w + 4 * TINY[kind]
 
-def tolerance(case: Case, chosen: Chosen, slope: np.ndarray, kind: str) -> np.ndarray:
-    """The largest error of slope times distance, as the difference of two entries of a row: as derived above."""
-    u, w = HALF_EPS[kind], HALF_EPS["float64" if kind == "float64" else "float32"]
-    size, far = np.abs(slope)[:, None, None], np.abs(distance(case, chosen))
-    roundings = (4 * np.abs(np.log(np.maximum(size, 1e-300))) + 6) * w + 4 * u
-    return size * far * roundings + 4 * size * case["keys"] * w + 4 * TINY[kind]
+    return Right(np.where(far >= 0, -slope[:, None, None] * far, np.nan), within)
 
 
 def future(bias: np.ndarray, case: Case, chosen: Chosen) -> dict[str, Any]:
@@ -125,12 +126,16 @@ def steep(numbers: tuple[int, ...]) -> Law:
 ALIBI = Kind(
     operands=("heads", "queries", "keys", "length"),
     unnamed=("heads", "length"),
-    promised=lambda case: case["queries"] <= case["keys"],
-    choices={"axes": ("hts", "1hts", "h1s", "1h1s", "hs", "1hs"), "alignment": ("end", "start")},
-    trials=((4, 5, 7), (4, 6, 6)),
+    promised=lambda case, chosen: case["queries"] <= case["keys"],
+    stages=(
+        Stage(
+            choices={"axes": ("hts", "1hts", "h1s", "1h1s", "hs", "1hs"), "alignment": ("end", "start")},
+            trials=((4, 5, 7), (4, 6, 6)),
+            identity="falling",
+        ),
+    ),
     numbers=slopes,
-    reference=reference,
-    tolerance=tolerance,
+    right=biases,
     origin=stands,
     known=future,
     own=own_slopes,

@@ -13,8 +13,9 @@ import numpy as np
 from attnlab_theory.conform.asking import shapes
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads, laid_out, taken_in
 from attnlab_theory.conform.calls import Reply, call
+from attnlab_theory.conform.declared import searched
 from attnlab_theory.conform.finding import Trouble, misshapen
-from attnlab_theory.conform.linear.forms import EXTRA, form_of
+from attnlab_theory.conform.kinds.recurrence import DECAYS, RECURRENCE
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.conform.vectors.judging import Compared, Judge, rounds
 from attnlab_theory.conform.vectors.reading import Vector
@@ -53,12 +54,11 @@ class Recurring(Judge):
     def open(self) -> None:
         """Guess how it is called, as `--as recurrent` does; then what its numbers mean."""
         known = {name: self.declared[name] for name in self.CONVENTIONS if name in self.declared}
-        self.form = form_of(self.caller, known)
-        self.profile = self.form.lines()
-        self.calls = self.form.asker.calls
+        self.form, self.profile = searched(RECURRENCE, self.caller, known)
+        self.calls = self.form.calls
         parameters = [each[0] for each in self.caller.about()["parameters"] or ()]
         self.flag = next((name for name in parameters if name.lower() in SCALES), "")
-        self.decays = next((role for role in EXTRA[:2] if role in self.form.names), "")
+        self.decays = next((role for role in DECAYS if role in self.form.names), "")
         self.logarithm, self.wide, self.turned = True, False, False
         self.why: dict[str, str] = {}
         """Why a part cannot be said: all, decay, beta, no beta, state."""
@@ -79,7 +79,7 @@ class Recurring(Judge):
                 ("the decay", f"{meaning}, one for {'each channel' if self.wide else 'all channels'}")
             )
         if "state" not in self.why:
-            layout = self.form.asker.layout
+            layout = self.form.layout
             axes = [*(axis for axis in "bh" if axis in layout), *("ed" if self.turned else "de")]
             self.profile.append(("a state is", f"[{' '.join(axes)}]"))
         self.profile.append(("keys that heads share", "repeated for every head"))
@@ -100,7 +100,7 @@ class Recurring(Judge):
         if not self.decays:
             self.why["decay"] = "it takes no decay"
             return
-        if self.form.axes[self.decays] not in ("bht", "bhtd"):
+        if self.form.axes_of(self.decays) not in ("bht", "bhtd"):
             self.why["decay"] = "its decay is one for all tokens"
             return
         neutral = []
@@ -114,7 +114,7 @@ class Recurring(Judge):
             self.why["decay"] = "its decay is no factor of the state before a token is added"
             self.logarithm = next(iter(neutral), True)
             return
-        self.wide = self.form.axes[self.decays] == "bhtd"
+        self.wide = self.form.axes_of(self.decays) == "bhtd"
         if not self.wide:
             numbers = -np.random.default_rng(0).random((1, 1, 2, 1), np.float32)
             one, wide = (
@@ -127,7 +127,7 @@ class Recurring(Judge):
         """Whether beta is the delta rule's, and whether nothing is corrected without."""
         if "beta" not in self.form.names:
             self.why["beta"] = "it takes no beta"
-        elif self.form.axes["beta"] not in ("bht", "bhtd"):
+        elif self.form.axes_of("beta") not in ("bht", "bhtd"):
             self.why["beta"] = "its beta is one for all tokens"
         else:
             found = self._tried(_trial((1.0, 3.0), beta=0.5))
@@ -160,8 +160,7 @@ class Recurring(Judge):
     @property
     def required(self) -> set[str]:
         """The roles that must be given."""
-        must = {each[0] for each in self.caller.about()["parameters"] or () if each[2]}
-        return {role for role, name in self.form.names.items() if name in must}
+        return {*self.form.required}
 
     def _tried(self, asked: Question, *, wide: bool = False) -> np.ndarray | None:
         """The output of a trial question, [t e]; None if it is not answered."""
@@ -177,7 +176,7 @@ class Recurring(Judge):
         kind = str(asked.q.dtype)
         given = [asked.q, asked.k, asked.v]
         more = ", ".join(name for name in ("decay", "beta", "state") if getattr(asked, name) is not None)
-        words = f"{shapes(given, self.form.asker.layout)}{', ' * bool(more)}{more}, {kind}"
+        words = f"{shapes(given, self.form.layout)}{', ' * bool(more)}{more}, {kind}"
         output, state, trouble, answered = self._asked(asked, wide=self.wide)
         if trouble:
             return self.refused(vector, kind, trouble, words)
@@ -216,11 +215,11 @@ class Recurring(Judge):
             reply = self._made(part, wide=wide)
             if reply.trouble:
                 return output, None, reply.trouble, ""
-            expected = laid_out(part.v, self.form.asker.layout).shape
+            expected = laid_out(part.v, self.form.layout).shape
             if reply.arrays[0].shape != expected:
                 return output, None, misshapen(reply.arrays[0].shape, expected), ""
             answered = reply.kind
-            output[members, heads] = taken_in(reply.arrays[0], self.form.asker.layout)
+            output[members, heads] = taken_in(reply.arrays[0], self.form.layout)
             second = reply.arrays[1] if len(reply.arrays) > 1 and "state" not in self.why else None
             if second is None or second.shape != self._of_state(present[members, heads]).shape:
                 whole = False
@@ -231,7 +230,7 @@ class Recurring(Judge):
 
     def _parts(self, batch: int, heads: int) -> Iterator[tuple[slice, slice]]:
         """The calls, as few as the layout allows."""
-        layout = self.form.asker.layout
+        layout = self.form.layout
         members = [slice(0, batch)] if has_batch(layout) else [slice(i, i + 1) for i in range(batch)]
         return itertools.product(
             members, [slice(0, heads)] if has_heads(layout) else [slice(i, i + 1) for i in range(heads)]
@@ -240,11 +239,11 @@ class Recurring(Judge):
     def _made(self, part: Question, *, wide: bool) -> Reply:
         """One call."""
         form, kind = self.form, part.q.dtype
-        layout, named, plain = form.asker.layout, {}, {}
+        layout, named, plain = form.layout, {}, {}
         for role, x in ((self.decays, part.decay), ("beta", part.beta)):
             if role not in self.form.names:
                 continue
-            by_channel = form.axes[role] == "bhtd" or (wide and role == self.decays)
+            by_channel = form.axes_of(role) == "bhtd" or (wide and role == self.decays)
             if x is None and role not in self.required:
                 continue
             if x is None:
@@ -255,11 +254,11 @@ class Recurring(Judge):
             named[form.names[role]] = laid_out(x, layout) if by_channel else laid_out(x, layout)[..., 0]
         if part.state is not None:
             named[form.names["state"]] = self._of_state(part.state).astype(kind)
-        elif form.needs_state:
+        elif "state" in form.required:
             plain[form.names["state"]] = None
         if "returns" in form.names:
             plain[form.names["returns"]] = True
-        if form.needs_chunk:
+        if "chunk" in form.required:
             plain[form.names["chunk"]] = part.q.shape[2]
         if self.flag:
             plain[self.flag] = part.factor
@@ -269,13 +268,13 @@ class Recurring(Judge):
             *(laid_out(x, layout) for x in (part.q, part.k, part.v)),
             named={name: np.ascontiguousarray(x) for name, x in named.items()},
             plain=plain,
-            framework=form.asker.framework,
+            framework=form.framework,
             kind=str(kind),
         )
 
     def _of_state(self, x: np.ndarray) -> np.ndarray:
         """A state [b h d e] as the target has it: the layout says whether there are batch and heads."""
-        layout = self.form.asker.layout
+        layout = self.form.layout
         x = x.swapaxes(2, 3) if self.turned else x
         x = x if has_heads(layout) else x[:, 0]
         return x if has_batch(layout) else x[0]

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from attnlab_theory.conform.finding import Verdict
-from attnlab_theory.conform.linear import forms
+from attnlab_theory.conform.kinds.recurrence import EXTRA
+from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.positions.likely import likely
 from attnlab_theory.conform.suite import Row, Suite
 from attnlab_theory.conform.vectors.attending import Attending
@@ -97,5 +98,5 @@ def operator_of(about: Mapping[str, Any]) -> str:
     if likely(dict(about)) == "rotary":
         return "rotary"
     names = {each[0].lower() for each in (about["parameters"] or ())[3:]}
-    told = {*LASTING, *(name for role in forms.EXTRA for name in forms.ROLES[role])}
+    told = {*LASTING, *(name for role in EXTRA for name in OPERANDS[role].spellings)}
     return "recurrence" if names & told else "attention"

@@ -148,10 +148,14 @@ def other_draws(draw: int) -> Iterator[None]:
     """Inside, every stream of numpy that begins with a number is another one: of a suite, and of its target."""
     usual = np.random.default_rng
 
-    def begun(seed: Any = None) -> np.random.Generator:
-        return usual([seed, draw] if isinstance(seed, int | np.integer) else seed)
+    def seeds(seed: Any) -> Any:
+        return [seed, draw] if isinstance(seed, int | np.integer) else seed
 
-    with mock.patch.object(np.random, "default_rng", begun):
+    class Frozen(np.random.RandomState):
+        def __init__(self, seed: Any = None) -> None:
+            super().__init__(seeds(seed))
+
+    with mock.patch.multiple(np.random, default_rng=lambda seed=None: usual(seeds(seed)), RandomState=Frozen):
         yield
 
 

@@ -1,5 +1,6 @@
 """Linear attention as a black box: right code holds in every style, and every planted bug fails."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,16 +10,17 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.linear.cases import Case, arrays
-from attnlab_theory.conform.linear.conventions import Conventions
-from attnlab_theory.conform.linear.reference import FEATURES, attend
-from attnlab_theory.conform.linear.suite import LinearSuite
-from attnlab_theory.conform.linear.tolerances import tolerance
+from attnlab_theory.conform.kinds.linear import FEATURES, LINEAR, right
+from attnlab_theory.conform.suite import suite_class
 from tests.conform.linear import linear_code as code
 
 
+def judged(target, **declared):
+    return suite_class("linear")(Direct(target), "linear", declared)
+
+
 def failures(target, **declared):
-    suite = LinearSuite(Direct(target), "linear", declared)
+    suite = judged(target, **declared)
     return suite, [row for row in suite.rows() if row.verdict == "fails"]
 
 
@@ -42,8 +44,8 @@ def test_float64_that_is_float32_inside_is_told_once_and_fails_nowhere():
     rows = {row.name: row for row in suite.rows(("float64", "pairs"))}
     assert (rows["float64"].verdict, rows["pairs"].verdict) == ("convention", "holds")
     assert "computed in float32: " in rows["float64"].line
-    for seed in range(20):
-        assert not suite.judge.judge(suite.way.fitted(Case(kind="float64", queries=17, keys=17, seed=seed))).why
+    for case in suite.judge.cases({"type": "float64", "length": 17, "seed": seed} for seed in range(20)):
+        assert not suite.judge.judge(case).fails
 
 
 @pytest.mark.slow("a thousandth too much of the normaliser, in float32, stays inside")
@@ -55,7 +57,7 @@ def test_what_is_wrong_in_float64_by_more_than_float32_rounds_fails():
 @pytest.mark.slow("two of 23 members stay inside", but=2)
 @pytest.mark.parametrize("bug", code.BUGS)
 def test_a_planted_bug_fails(bug):
-    suite = LinearSuite(Direct(code.buggy(bug)), "linear", {"features": "elu"})
+    suite = judged(code.buggy(bug), features="elu")
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
@@ -79,7 +81,7 @@ def test_the_same_code_without_a_bug_holds():
     ],
 )
 def test_conventions_are_found_by_calls(target, features, said):
-    suite = LinearSuite(Direct(target), "linear")
+    suite = judged(target)
     found = dict(suite.profile)
     assert found["features"].startswith(f"{features}: ")
     assert {name: found[name] for name in said} == said
@@ -87,10 +89,9 @@ def test_conventions_are_found_by_calls(target, features, said):
 
 @pytest.mark.slow("a mask of keys whose meaning is found by calls stays inside")
 def test_a_meaning_that_is_declared_is_judged_and_one_that_a_mask_of_keys_cannot_have_is_refused():
-    assert [row.line for row in LinearSuite(Direct(code.of_ones), "linear", {"mask": "ones-keep"}).rows()
-            if row.verdict == "fails"] == []  # fmt: skip
-    with pytest.raises(ValueError, match="--mask additive is no mask of keys; linear attention takes bool-keep"):
-        LinearSuite(Direct(code.efficient), "linear", {"mask": "additive"})
+    assert [row.line for row in failures(code.of_ones, mask="ones-keep")[1]] == []
+    with pytest.raises(ValueError, match=r"--mask additive is not known here; it is bool-keep, .* or none"):
+        judged(code.efficient, mask="additive")
 
 
 @pytest.mark.slow("the refusal of a recurrence without a state, with its remedy, stays inside")
@@ -100,15 +101,22 @@ def test_features_that_are_not_known_are_refused_with_the_remedy():
         return f @ (np.swapaxes(g, -1, -2) @ v) / (f * g.sum(-2, keepdims=True)).sum(-1, keepdims=True)
 
     with pytest.raises(ValueError, match=r"its features are none of elu, relu.*Say --features"):
-        LinearSuite(Direct(cubes), "linear")
+        judged(cubes)
 
 
 def test_a_key_maximum_that_covers_the_future_fails_as_a_leak():
-    suite = LinearSuite(Direct(code.buggy("leak that no gradient sees")), "linear", {"features": "elu"})
+    suite = judged(code.buggy("leak that no gradient sees"), features="elu")
     row = suite.row("future")
     assert row is not None
     assert row.verdict == "fails"
-    assert "moves by" in row.line
+    assert "moves to" in row.line
+
+
+def expected(features, **spec):
+    """A case, its arrays and what is right, of a target that takes [b h t d] and scales nothing."""
+    case = dataclasses.replace(LINEAR.case(spec), arrays=(("q", "bhtd"), ("k", "bhsd"), ("v", "bhse")))
+    made = case.operands()
+    return made, right(case, {"features": features, "normaliser": True, "scale": "one", "floor": 0.0}, made)
 
 
 @pytest.mark.parametrize("features", FEATURES)
@@ -125,27 +133,21 @@ def test_plain_code_stays_within_the_tolerance_over_many_draws(features, kind):
     }
     of_q, of_k = maps[features]
     for seed in range(20):
-        case = Case(
-            queries=9, keys=9, kind=kind, seed=seed, values=("plain", "offset", "low", "dominant")[seed % 4]
-        )
-        q, k, v, mask = arrays(case)
-        problem = Conventions(features=features).problem(q, k, v, mask, case)
+        values = (None, "offset", "low", "dominant")[seed % 4]
+        made, exact = expected(features, length=9, type=kind, seed=seed, values=values)
+        q, k, v = (made[name] for name in "qkv")
         with np.errstate(all="ignore"):
             f, g = of_q(q), of_k(k)
             out = (f @ (np.swapaxes(g, -1, -2) @ v)) / (f * g.sum(-2, keepdims=True)).sum(-1, keepdims=True)
-        exact = attend(problem)
-        bound = tolerance(problem, exact, kind)
-        where = ~bound.loose & np.isfinite(exact.output)
-        assert (np.abs(out - exact.output) <= bound.output)[where].all()
+        most = exact.within(kind, kind)
+        where = ~np.isnan(most) & np.isfinite(exact.output)
+        assert (np.abs(out - exact.output) <= most)[where].all()
 
 
 def test_a_small_bug_is_not_within_the_tolerance():
     """The bound says something: a thousandth of the normaliser is seen in float32."""
-    case = Case(queries=9, keys=9)
-    q, k, v, mask = arrays(case)
-    problem = Conventions(features="elu").problem(q, k, v, mask, case)
-    exact = attend(problem)
-    assert (np.abs(exact.output) * 1e-3 > 5 * tolerance(problem, exact, "float32").output).mean() > 0.9
+    _, exact = expected("elu", length=9)
+    assert (np.abs(exact.output) * 1e-3 > 5 * exact.within("float32", "float32")).mean() > 0.9
 
 
 TARGET = """

@@ -9,12 +9,23 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.linear.recurrent import RecurrentSuite
+from attnlab_theory.conform.judge import Pair
+from attnlab_theory.conform.suite import suite_class
 from tests.conform.linear import recurrent_code as code
 
 
+def judged(target, **declared):
+    return suite_class("recurrent")(Direct(target), "recurrent", declared)
+
+
+def in_two(judge, **spec):
+    """What 17 tokens in two parts are worth beside the whole."""
+    (whole,) = judge.cases([{"length": 17, **spec}])
+    return judge.alike(Pair(whole.replaced(parts=(9, 8)), whole))
+
+
 def failures(target, **declared):
-    suite = RecurrentSuite(Direct(target), "recurrent", declared)
+    suite = judged(target, **declared)
     return suite, [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"]
 
 
@@ -41,18 +52,17 @@ def test_two_right_forms_of_one_recurrence_agree(pair):
 
 @pytest.mark.slow("the remedy where there are no chunks stays inside")
 def test_chunks_that_do_not_divide_the_length_may_be_refused():
-    suite = RecurrentSuite(
-        Direct(lambda q, k, v, beta, chunk: code.delta_chunked(q, k, v, beta, chunk)), "recurrent"
-    )
-    row = suite.row("chunks")
+    row = judged(lambda q, k, v, beta, chunk: code.delta_chunked(q, k, v, beta, chunk)).row("chunks")
     assert row is not None
-    assert (row.verdict, "do not divide" in row.line) == ("convention", True)
+    assert (row.verdict, "is refused: " in row.line) == ("convention", True)
+    case = row.counterexample.case
+    assert case["queries"] % case["chunk"]
 
 
 @pytest.mark.slow("two of 19 members stay inside", but=2)
 @pytest.mark.parametrize("bug", code.BUGS)
 def test_a_planted_bug_fails(bug):
-    suite = RecurrentSuite(Direct(code.buggy(bug)), "recurrent")
+    suite = judged(code.buggy(bug))
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
@@ -68,17 +78,21 @@ def test_two_forms_that_differ_fail():
     assert "tolerances off" in failed[0][1]
 
 
+GATED = "initial_state (state), output_final_state (returns), chunk_size (chunk)"
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        (code.retention, {"layout": "b t h d", "decay": "gamma [h]", "state": "state"}),
-        (code.gated, {"log decay": "g [b h t d]", "chunk": "chunk_size"}),
+        (code.retention, {"layout": "b t h d", "decay": "gamma [h]", "arguments by name": "state (state)"}),
+        (code.gated, {"log decay": "g [b h t d]"}),
+        (code.gated, {"arguments by name": GATED}),
         (code.delta, {"beta": "beta [b h t]"}),
-        (code.in_float32, {"judged in": "float64, computed in float32 inside"}),
+        (code.in_float32, {"judged in": "float64", "computed in": "float32"}),
     ],
 )
 def test_how_it_is_called_is_found_and_said(target, said):
-    found = dict(RecurrentSuite(Direct(target), "recurrent").profile)
+    found = dict(judged(target).profile)
     assert {name: found[name] for name in said} == said
 
 
@@ -86,16 +100,16 @@ def test_how_it_is_called_is_found_and_said(target, said):
 @pytest.mark.parametrize("kind", ["float32", "float64"])
 @pytest.mark.parametrize("target", [code.linear, code.gated, code.delta], ids=lambda each: each.__name__)
 def test_right_recurrences_stay_within_what_is_measured_over_twenty_draws(target, kind):
-    passes = RecurrentSuite(Direct(target), "recurrent").passes
+    judge = judged(target).judge
     for seed in range(20):
-        whole = passes.whole(17, seed=seed, kind=kind, decay=("mild", "strong", "none")[seed % 3])
-        assert passes.compared(whole, (9, 8)) is None
-    assert passes.largest < 0.5
+        decay = (None, "strong", "none")[seed % 3]
+        assert not in_two(judge, seed=seed, type=kind, **{"log decay": decay}).fails
+    assert judge.largest < 0.5
 
 
 @pytest.mark.parametrize("target", [code.in_float32, code.state_in_float32, code.blocks_in_float32])
 def test_float64_that_is_float32_inside_is_told_by_its_row(target):
-    row = RecurrentSuite(Direct(target), "recurrent").row("float64")
+    row = judged(target).row("float64")
     assert row is not None
     assert (row.verdict, row.line.startswith("computed in float32: ")) == ("convention", True)
 
@@ -107,15 +121,15 @@ def test_another_form_that_is_float32_inside_is_told_and_does_not_fail():
 
     suite, failed = failures(code.gated_parallel, against=single)
     assert failed == []
-    assert suite.passes.precision.line()
+    assert (suite.judge.narrow, suite.judge.excess > 1) == ("float32", True)
 
 
 def test_a_state_in_float32_is_within_the_tolerance_over_20_draws():
-    passes = RecurrentSuite(Direct(code.state_in_float32), "recurrent").passes
+    judge = judged(code.state_in_float32).judge
     for seed in range(20):
-        assert passes.compared(passes.whole(17, seed=seed), (9, 8)) is None
-    assert passes.precision.excess > 1e3
-    assert passes.largest < 0.5
+        assert not in_two(judge, seed=seed).fails
+    assert judge.excess > 1e3
+    assert judge.largest < 0.5
 
 
 @pytest.mark.slow("two other planted bugs of recurrences stay inside")
@@ -125,12 +139,12 @@ def test_a_state_that_is_a_millionth_off_in_float64_fails():
 
 
 def test_without_a_state_chunks_or_another_form_the_remedy_is_said():
-    with pytest.raises(ValueError, match=r"no argument for a state or for chunks: say --against"):
-        RecurrentSuite(Direct(lambda q, k, v: v), "recurrent")
+    with pytest.raises(ValueError, match=r"no argument for a state or for a chunk: say --against"):
+        judged(lambda q, k, v: v)
 
 
 def test_a_state_that_is_written_into_is_told_and_nobody_fails_for_it():
-    row = RecurrentSuite(Direct(code.Cell), "recurrent").row("state again")
+    row = judged(code.Cell).row("state again")
     assert row is not None
     assert row.verdict == "convention"
 
@@ -166,7 +180,8 @@ def test_a_snippet_shows_that_parts_are_not_the_whole(capsys, at):
     assert 0 < len(snippet) <= 15
     script = "\n".join([*snippet, "assert 'attnlab_theory' not in sys.modules"])
     done = subprocess.run([sys.executable, "-c", script], cwd=at, capture_output=True, text=True, check=True)
-    assert float(done.stdout) > 0.01
+    given, right = done.stdout.removesuffix("is right\n").split(" where ")
+    assert abs(float(given) - float(right)) > 0.01
 
 
 @pytest.mark.slow("another function that an adapter names stays inside")
