@@ -227,9 +227,9 @@ def ask(
             return answer
         state, begin = next(iter(answer.kept), None), begin + (size or 0)
         answers.append(answer)
-    numbers = (
-        np.concatenate([each.numbers for each in answers], max(axes.find("t"), 0)) if begin else answer.numbers
-    )
+    numbers = answers[0].numbers
+    if begin:
+        numbers = np.concatenate([each.numbers for each in answers], axes.index("t"))
     changed = next((each.changed for each in answers if each.changed), ())
     narrow = {kind for each in answers for kind in each.narrow}
     return answers[-1]._replace(numbers=numbers, changed=changed, narrow=sorted(narrow))
@@ -351,7 +351,7 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
         raise Uncallable(shows=parameters is not None)
     bound = Bound(parameters, kind.operands, kind.unnamed, kind.placed)
     if any(role not in bound.names for role in kind.placed):
-        raise Uncallable(takes=[name for name, each, _ in parameters if each != "VAR_KEYWORD"])
+        raise Uncallable(takes=[name for name, each, _ in parameters or () if each != "VAR_KEYWORD"])
     if bound.unknown:
         raise Uncallable(parameter=bound.unknown[0])
     for role in [role for role in bound.names if OPERANDS[role].meanings and role in declared]:

@@ -23,8 +23,9 @@ class DeclaredSuite(Suite):
 
     def open(self) -> None:
         """Search how the target is called."""
-        known, other = dict(self.declared), self.declared.get("against")
-        if known.pop("against", None) is not None:
+        known: dict[str, Any] = dict(self.declared)
+        other: Any = known.pop("against", None)
+        if other is not None:
             other = self.recorded(other if hasattr(other, "about") else Direct(other))
         with refused_in_words(self.caller, self.DECLARATION):
             self.judge = Judge(self.DECLARATION, self.caller, known, self.accumulate, other)

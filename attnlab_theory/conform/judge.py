@@ -99,7 +99,8 @@ class Judge:
         if kind.ways and other is None and not {*kind.ways} & {*self.convention.names}:
             raise Uncallable(ways=kind.ways)
         self.other = None if other is None else Judge(dataclasses.replace(kind, ways=()), other, declared)
-        self.accumulate, self.most_cases = accumulate, None
+        self.accumulate = accumulate
+        self.most_cases: int | None = None
         self.calls, self.hung = self.convention.calls, 0
         self.largest = 0.0
         """The largest error per tolerance of all answers that were right."""
@@ -323,7 +324,7 @@ class Judge:
         given = self.operands(case)
 
         def answers(arrays: Arrays) -> np.ndarray | None:
-            answer = self.ask(case, given | dict(zip("qkv", arrays, strict=True)))
+            answer = self.ask(case, {**given, **dict(zip("qkv", arrays, strict=True))})
             return None if answer.trouble else answer.numbers
 
         return narrower(answers, [given[x] for x in "qkv"])

@@ -28,7 +28,7 @@ class Operand:
     """Whether it is true or false, and a target without such a parameter may always do either."""
     is_kept: bool = False
     """Whether it is an object that an earlier call gave."""
-    most: float | None = None
+    most: float = float("inf")
     """The largest number that it may hold."""
 
 

@@ -50,7 +50,7 @@ def measured(
         r = np.random.default_rng(seed)
         other = {name: x * (1 + eta * r.uniform(-1, 1, x.shape)) for name, x in given.items()}
         for name, x in other.items():
-            other[name] = (x if most[name] is None else np.minimum(x, most[name])).astype(given[name].dtype)
+            other[name] = np.minimum(x, most[name]).astype(given[name].dtype)
         answer = ask(case, other)
         if not answer.trouble:
             off = np.nan_to_num(np.abs(answer.numbers - right.numbers), nan=0.0)
