@@ -30,35 +30,26 @@ UNKNOWN_TYPES = (("bfloat16", "numpy"), ("float64", "jax"))
 """The types that a framework does not have."""
 
 
+@dataclasses.dataclass(kw_only=True, eq=False)
 class Uncallable(Exception):
-    """A target that can be called in no way, or whose answers no convention explains.
+    """A target that can be called in no way, or whose answers no convention explains."""
 
-    Args:
-        parameter: one that must be given, and of which nothing is known.
-        troubles: of trial calls.
-        shows: whether its parameters can be seen.
-        takes: its first parameters, where they are fewer than there must be.
-        convention: one that cannot be what was declared, or that has to be declared.
-        value: what was declared, or what is nearest.
-        residual: how far off the nearest is.
-        ways: the roles of which it has none.
-    """
-
-    def __init__(
-        self,
-        *,
-        parameter: str = "",
-        troubles: Sequence[Trouble] = (),
-        shows: bool = True,
-        takes: Sequence[str] = (),
-        convention: str = "",
-        value: str = "",
-        residual: float = 0.0,
-        ways: Sequence[str] = (),
-    ) -> None:
-        super().__init__(parameter, troubles, shows, takes, convention, value, residual, ways)
-        self.parameter, self.troubles, self.shows, self.takes = parameter, troubles, shows, takes
-        self.convention, self.value, self.residual, self.ways = convention, value, residual, ways
+    parameter: str = ""
+    """One that must be given, and of which nothing is known."""
+    troubles: Sequence[Trouble] = ()
+    """Of trial calls."""
+    shows: bool = True
+    """Whether its parameters can be seen."""
+    takes: Sequence[str] = ()
+    """Its first parameters, where they are fewer than there must be."""
+    convention: str = ""
+    """One that cannot be what was declared, or that has to be declared."""
+    value: str = ""
+    """What was declared, or what is nearest."""
+    residual: float = 0.0
+    """How far off the nearest is."""
+    ways: Sequence[str] = ()
+    """The roles of which it has none, and needs one."""
 
 
 class Answer(NamedTuple):

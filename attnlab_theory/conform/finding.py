@@ -159,6 +159,8 @@ class Number(NamedTuple):
     """Where it stands, by the axes of the kind."""
     origin: tuple[int, ...] | None = None
     """The entry of its row from which it counts."""
+    most: float = 0.0
+    """How far off it may be; 0 where that is not known."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

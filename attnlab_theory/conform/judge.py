@@ -244,10 +244,10 @@ class Judge:
             inside: whether the target computes in float32 somewhere. It is asked before anybody is accused.
         """
         kind = coarser(case.type, answer.kind) if case.arrays and answer.kind in HALF_EPS else self.gives
-        most = within(self.narrow if self.narrow and kind == "float64" else kind)
+        most = np.broadcast_to(within(self.narrow if self.narrow and kind == "float64" else kind), given.shape)
         ratio, place = largest(given, right, most)
         if kind == "float64" and not self.narrow and 1 < ratio < np.inf and inside():
-            coarse = within("float32")
+            coarse = np.broadcast_to(within("float32"), given.shape)
             if (found := largest(given, right, coarse))[0] <= 1:
                 self.narrow, self.excess, (ratio, place), most = "float32", ratio, found, coarse
         with np.errstate(all="ignore"):
@@ -259,7 +259,8 @@ class Judge:
         origin = None
         if self.kind.origin is not None:
             origin = (*place[:-1], int(self.kind.origin(case, self.convention.chosen)[place[-2]]))
-        return Outcome(case, ratio, None, Number(float(given[place]), float(right[place]), place, origin))
+        number = Number(float(given[place]), float(right[place]), place, origin, float(most[place]))
+        return Outcome(case, ratio, None, number)
 
     def alike(self, pair: Pair) -> Outcome:
         """Whether two calls give one answer."""

@@ -93,6 +93,8 @@ def as_json(
 
 def _tolerance(row: Row) -> float | None:
     """The tolerance of the most wrong number of a counterexample, where one number is wrong."""
+    if number := getattr(row.counterexample, "number", None):
+        return number.most or None
     outcome = getattr(row.counterexample, "outcome", None)
     if outcome is None or not 0 < outcome.ratio < np.inf:
         return None

@@ -184,7 +184,8 @@ def _wrong(found: Finding, axes: str) -> str:
         assert found.trouble is not None
         return str(found.trouble)
     number = found.number
-    off = "" if np.isinf(found.ratio) or not found.ratio else f", {found.ratio:,.3g} tolerances off"
+    ratio = abs(number.given - number.right) / number.most if number.most else np.inf
+    off = f", {ratio:,.3g} tolerances off" if np.isfinite(ratio) else ""
     less = f", counted from {[*number.origin]}" if number.origin else ""
     where = f"at [{' '.join(axes[: len(number.place)])}] = {[*number.place]}{less}"
     if found.beside and found.case and found.case.edits != found.beside.edits:

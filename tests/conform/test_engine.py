@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory import conform
-from attnlab_theory.conform import say
+from attnlab_theory.conform import report, say
 from attnlab_theory.conform.callers import Direct, Fenced, place_of
 from attnlab_theory.conform.calling import Uncallable, search
 from attnlab_theory.conform.case import Case
@@ -164,6 +164,8 @@ def test_a_snippet_makes_the_calls_that_it_shows(name, tmp_path, monkeypatch, ca
     assert 0 < len(lines) <= 15
     exec("\n".join(lines), {})
     given, right = capsys.readouterr().out.removesuffix(" is right\n").split(" where ")
+    number = rows[0].counterexample.number
+    assert [float(given), float(right)] == pytest.approx([number.given, number.right], rel=1e-5)
     assert abs(float(given) - float(right)) > 1e-4
 
 
@@ -187,6 +189,14 @@ def test_a_counterexample_is_made_small_by_its_recipe():
     row = judged(capped).row("lengths")
     assert row.counterexample.case == Case.of(("heads", "queries", "keys"), (1, 22, 22))
     assert row.case == "heads=1, length=22"
+
+
+def test_json_has_the_tolerance_of_the_number_that_is_wrong():
+    suite = suite_class("linear")(Direct(linear_code.buggy("blocks of 64 leak")), "linear", {"features": "elu"})
+    rows = [*suite.rows(("block edges", "plain"))]
+    said = {row["identity"]: row for row in report.as_json(suite, rows, "it", "linear", 1, 0.0)["rows"]}
+    assert said["plain"]["tolerance"] is None
+    assert said["block edges"]["tolerance"] == rows[1].counterexample.number.most > 0
 
 
 def test_nothing_in_the_engine_knows_a_kind_by_its_name():
