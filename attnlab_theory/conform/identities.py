@@ -229,7 +229,7 @@ def in_chunks(lengths: Sequence[int], few: Sequence[int], sizes: Sequence[int], 
                 for size in few_sizes if judge.compiles else sizes:
                     yield from (Pair(each, whole) for each in judge.cases([whole.replaced(chunk=size)]))
 
-        return judge.same(pairs(), lambda case: case["queries"] % case["chunk"] > 0)
+        return judge.same(pairs(), lambda outcome: outcome.case["queries"] % (outcome.case["chunk"] or 1) > 0)
 
     return law
 
@@ -256,7 +256,7 @@ def all_ways(judge: Judge, lengths: Sequence[int], few: Sequence[int], **more: A
             if judge.other is not None:
                 yield Pair(whole, whole, of_other=True)
 
-    return judge.same(pairs(), lambda case: case["chunk"] is not None, tells=False)
+    return judge.same(pairs(), lambda outcome: outcome.case["chunk"] is not None, tells=False)
 
 
 def non_contiguous(spec: Mapping[str, Any]) -> Law:

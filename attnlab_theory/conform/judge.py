@@ -65,6 +65,8 @@ class Outcome(NamedTuple):
     """Whether anything can be said of some number."""
     beside: Case | None = None
     """The case whose answer is the right one."""
+    is_shown: bool = True
+    """Whether the case alone shows it."""
 
     @property
     def fails(self) -> bool:
@@ -288,7 +290,7 @@ class Judge:
             begins = [x.start or 0 for x in at]
             place = tuple(i + begin for i, begin in zip(found.number.place, begins, strict=True))
             found = found._replace(number=found.number._replace(place=place))
-        return found._replace(beside=pair.right)
+        return found._replace(beside=pair.right, is_shown=not (pair.of_other or pair.of_state))
 
     def _apart(self, pair: Pair, right: Answer, at: Any) -> Callable[[str], np.ndarray]:
         """How far two right answers may be apart: twice the smaller tolerance, or as far as is measured."""
@@ -330,42 +332,28 @@ class Judge:
 
         return narrower(answers, [given[x] for x in "qkv"])
 
-    def values(self, cases: Iterable[Case], *, refusable: bool = False, may_refuse_all: bool = False) -> Finding:
+    def values(
+        self,
+        cases: Iterable[Case],
+        *,
+        may_refuse: Callable[[Outcome], bool] = lambda outcome: False,
+        may_refuse_all: bool = False,
+    ) -> Finding:
         """Whether every number of some answers is right.
 
         Args:
             cases: what is asked.
-            refusable: whether some of them may be refused, but the first, which is told.
-            may_refuse_all: whether all of them may be refused, but not some, which is told.
+            may_refuse: whether a case may be refused, which is told.
+            may_refuse_all: whether all of them may be, but not some.
         """
-        cases, worst, wrong, refused = [*cases][: self.most_cases], 0.0, [], None
-        if not cases:
-            return NOT_TRIED
-        loose = 0
-        for case in cases:
-            outcome = self.judge(case)
-            if refusable and case != cases[0] and outcome.trouble and outcome.trouble.refuses:
-                refused = refused or outcome
-                continue
-            loose += not outcome.is_judged
-            worst = max(worst, outcome.ratio)
-            if outcome.fails:
-                wrong.append(outcome)
-                if self.hung >= MOST_HUNG:
-                    break
-        if may_refuse_all and len(wrong) == len(cases) and all(x.trouble and x.trouble.refuses for x in wrong):
-            refused, wrong, worst = wrong[0], [], 0.0
-        tried = {"tried": len(cases), "ratio": worst, "loose": loose}
-        if refused and not wrong:
-            return Finding(verdict=Verdict.CONVENTION, case=refused.case, trouble=refused.trouble, **tried)
-        if not wrong:
-            return Finding(verdict=Verdict.NOT_JUDGED if loose == len(cases) else Verdict.HOLDS, **tried)
-        # A number that is wrong says more than a call that raises.
-        least = min(wrong, key=lambda outcome: (outcome.number is None, outcome.case.numbers))
-        return self.failed(least, tried=len(cases), failures=len(wrong), ratio=worst)
+        outcomes = (self.judge(case) for case in [*cases][: self.most_cases])
+        return self._settled(outcomes, may_refuse, may_refuse_all=may_refuse_all)
 
     def same(
-        self, pairs: Iterable[Pair], may_refuse: Callable[[Case], bool] = lambda case: False, tells: bool = True
+        self,
+        pairs: Iterable[Pair],
+        may_refuse: Callable[[Outcome], bool] = lambda outcome: False,
+        tells: bool = True,
     ) -> Finding:
         """Whether some pairs of calls give one answer each; the first that does not is told.
 
@@ -374,29 +362,49 @@ class Judge:
             may_refuse: whether a case may be refused.
             tells: whether that is told.
         """
-        tried, worst, refused, loose = 0, 0.0, None, 0
-        for pair in pairs:
-            outcome, tried = self.alike(pair), tried + 1
-            if outcome.trouble and outcome.trouble.refuses and outcome.case == pair.case and may_refuse(pair.case):
-                refused = refused or outcome
-            elif outcome.fails:
-                found = self.failed(outcome, tried=tried)
-                return (
-                    dataclasses.replace(found, case=None, beside=None) if pair.of_other or pair.of_state else found
-                )
-            worst, loose = max(worst, min(outcome.ratio, 1.0)), loose + (not outcome.is_judged)
+        return self._settled(map(self.alike, pairs), may_refuse, tells=tells, is_first_enough=True)
+
+    def _settled(
+        self,
+        outcomes: Iterable[Outcome],
+        may_refuse: Callable[[Outcome], bool],
+        *,
+        may_refuse_all: bool = False,
+        tells: bool = True,
+        is_first_enough: bool = False,
+    ) -> Finding:
+        """What some outcomes say together."""
+        tried, worst, loose, wrong, refused = 0, 0.0, 0, list[Outcome](), list[Outcome]()
+        for outcome in outcomes:
+            tried += 1
+            if outcome.trouble and outcome.trouble.refuses and may_refuse(outcome):
+                refused.append(outcome)
+                continue
+            worst, loose = max(worst, outcome.ratio), loose + (not outcome.is_judged)
+            wrong += [outcome] * outcome.fails
+            if wrong and (is_first_enough or self.hung >= MOST_HUNG):
+                break
+        if may_refuse_all and len(wrong) == tried and all(x.trouble and x.trouble.refuses for x in wrong):
+            refused, wrong, worst = wrong, [], 0.0
+        about = {"tried": tried, "ratio": worst, "loose": loose}
+        if wrong:
+            # A number that is wrong says more than a call that raises.
+            least = min(wrong, key=lambda outcome: (outcome.number is None, outcome.case.numbers))
+            return self.failed(least, **about, failures=len(wrong))
+        if refused and tells:
+            first = refused[0]
+            return Finding(verdict=Verdict.CONVENTION, case=first.case, trouble=first.trouble, **about)
         if not tried:
             return NOT_TRIED
-        if refused and tells:
-            return Finding(verdict=Verdict.CONVENTION, tried=tried, case=refused.case, trouble=refused.trouble)
-        verdict = Verdict.NOT_JUDGED if loose == tried else Verdict.HOLDS
-        return Finding(verdict=verdict, tried=tried, ratio=worst, loose=loose)
+        return Finding(verdict=Verdict.NOT_JUDGED if loose == tried else Verdict.HOLDS, **about)
 
     def failed(self, outcome: Outcome, *, shrinks: bool = True, **more: Any) -> Finding:
         """A failure, by the smallest case that shows it."""
         least = self._least(outcome) if shrinks and not outcome.beside else outcome
-        found = {"ratio": outcome.ratio, "failures": 1, "case": least.case, "beside": least.beside, **more}
-        return Finding(verdict=Verdict.FAILS, trouble=least.trouble, number=least.number, **found)
+        found = {"ratio": outcome.ratio, "failures": 1, "trouble": least.trouble, "number": least.number, **more}
+        if least.is_shown:
+            found |= {"case": least.case, "beside": least.beside}
+        return Finding(verdict=Verdict.FAILS, **found)
 
     def _least(self, outcome: Outcome) -> Outcome:
         """A smaller case that fails in the same way: the numbers of its recipe are made less while it fails."""
