@@ -273,9 +273,7 @@ class Judge:
                 return Outcome(case, np.inf, each.trouble)
         one, two, at = answer.numbers, right.numbers, None
         if pair.of_state:
-            if answer.second is None or right.second is None or answer.second.shape != right.second.shape:
-                return Outcome(pair.case, is_judged=False)
-            one, two = answer.second, right.second
+            one, two = np.asarray(answer.second), np.asarray(right.second)
         elif pair.where:
             at = tuple(pair.where.get(axis, slice(None)) for axis in self.kind.axes)
             one, two = one[at], two[at]

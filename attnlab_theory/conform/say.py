@@ -80,6 +80,7 @@ FACTS = {
     "unexplained parameter": "outputs do not follow {parameter}, whether it means {values}",
     "blind row": "{value:.3g} where all features of a query are 0",
     "state again": "a state can be continued twice",
+    "state shape": "its shape depends on the parts: {one}, {other}",
     "state is used up": "a state is used up by the call that continues it",
     "normaliser": (
         "values of one give {given:.4g} where the normaliser is {size:.3g}, which nothing added to it explains"

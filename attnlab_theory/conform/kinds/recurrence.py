@@ -112,12 +112,21 @@ def types(judge: Judge) -> dict[str, Any]:
 
 def last_state(judge: Judge) -> Finding:
     """The state after parts is that after the whole, where it is an array."""
-    return judge.same(
+    pairs = [
         Pair(parts, whole, of_state=True)
         for n, each in wholes(judge, (5, 17), (5, 17))
         for whole in judge.cases([each.replaced(parts=(n,))])
         for parts in judge.cases([each.replaced(parts=(n // 2, n - n // 2))])
-    )
+    ]
+    for pair in pairs:
+        one, two = judge.remembered(pair.case), judge.remembered(pair.right)
+        if not one.trouble and not two.trouble:
+            if one.second is None or two.second is None:
+                return NOT_TRIED
+            if one.second.shape != two.second.shape:
+                about = {"one": [*two.second.shape], "other": [*one.second.shape]}
+                return Finding(verdict=Verdict.CONVENTION, fact="state shape", about=about)
+    return judge.same(pairs)
 
 
 def of_type(kind: str) -> Law:

@@ -149,6 +149,22 @@ def test_a_state_that_is_written_into_is_told_and_nobody_fails_for_it():
     assert row.verdict == "convention"
 
 
+def last_of_parts(q, k, v, state=None):
+    """Its state is as long as the last part."""
+    out, state = code.linear(q, k, v, None if state is None else state[..., :4, :])
+    return out, np.concatenate([state, v], -2)
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict"),
+    [(code.Cell, None), (last_of_parts, "convention"), (code.buggy("clipped decay"), "fails")],
+)
+def test_a_state_is_compared_where_it_is_an_array_of_one_shape(target, verdict):
+    row = judged(target).row("last state")
+    assert (None if row is None else row.verdict) == verdict
+    assert row is None or verdict == "fails" or "depends on the parts" in row.line
+
+
 TARGET = """
 import numpy as np
 
