@@ -21,10 +21,9 @@ class RotarySuite(Rotation):
         pairs = self.declared.get("pairs")
         if pairs is not None and pairs not in ways.PAIRS:
             raise ValueError(f"pairs are {' or '.join(ways.PAIRS)}, not {pairs!r:.40}")
-        self.way, self.reading = tried(self)
+        self.way, self.reading, self.trial = tried(self)
         self.why = self.reading.why
-        self.turns = {self.way.width: self.reading.turning}
-        self.settled = {}
+        self.probes, self.settled = {}, {}
         self.fit = Fit(1e4, "turning", 1.0, self.reading.frequencies, self.reading.error)
         if self.way.told != "table" and not self.why:
             base = self.declared.get("base")
@@ -64,4 +63,6 @@ class RotarySuite(Rotation):
         if way.scale != 1:
             said.append(("vectors are multiplied by", f"{way.scale:.4g}, as YaRN does"))
         if way.width != 8:
-            said.append(("width", f"{way.width}: no smaller one is taken"))
+            refused = self.probe(8).trouble is not None
+            smaller = "no smaller one is taken" if refused else "of a smaller one a single pair turns, or none"
+            said.append(("width", f"{way.width}: {smaller}"))

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.positions import rotary_ways as ways
-from attnlab_theory.conform.positions.calling import ADAPTER, drawn
+from attnlab_theory.conform.positions.calling import ADAPTER, Given, drawn
 from attnlab_theory.conform.positions.frequencies import SHORT, TRIAL, unwrapped, wrapped
-from attnlab_theory.conform.positions.rotary_judging import Rotation
+from attnlab_theory.conform.positions.rotary_judging import Answer, Rotation
 from attnlab_theory.conform.positions.rotary_ways import NONE, PAIRS, TABLES, Case, Reading, Table, Way
 
 WIDTHS = (8, 64, 128, 32, 16)
@@ -22,11 +22,16 @@ MOVED = 1e-10
 """An entry that is further from that of the unit matrix belongs to a pair that turns: the others are copied."""
 
 
+STILL = NONE._replace(why="no channel turns: the answer is the same at all positions")
+
+
 class Trial(NamedTuple):
     """A way that was tried."""
 
     way: Way
     reading: Reading
+    rows: tuple[int, ...]
+    """Positions of the call."""
 
 
 def tried(suite: Rotation) -> Trial:
@@ -36,6 +41,7 @@ def tried(suite: Rotation) -> Trial:
         ValueError: if no call is answered.
     """
     second: Trial | None = None
+    few: Trial | None = None
     said: list[str] = []
     for framework in suite.frameworks():
         suite.framework = framework
@@ -50,15 +56,24 @@ def tried(suite: Rotation) -> Trial:
                     said.append(f"{answer.call.shown(suite.names)}: {answer.trouble}")
                     suite.refuse_hung(said[-1])
                     continue
+                if is_copy(answer, way):
+                    few = few or Trial(way, STILL, trial)
+                    continue
                 reading = read(suite, case, way)
                 if not reading.why:
                     found = dataclasses.replace(
                         way, pairs=reading.pairs, sign=reading.sign, shift=reading.shift, scale=reading.scale
                     )
-                    return Trial(found, reading)
-                second = second or Trial(way, reading)
+                    if reading.turning > ways.PAIR:
+                        return Trial(found, reading, trial)
+                    few = few if few is not None and not few.reading.why else Trial(found, reading, trial)
+                    break
+                second = second or Trial(way, reading, trial)
+            # A share of few channels may be one pair or none. One pair says nothing of pairs: a wider vector does.
             if second is not None:
-                return second
+                return second if few is None or few.reading.why else few
+        if few is not None:
+            return few
     raise ValueError(f"{suite.caller.name} answered no trial call, such as {said[0]}. {ADAPTER}")
 
 
@@ -76,6 +91,16 @@ def _candidates(suite: Rotation, width: int) -> Iterator[Way]:
                 yield Way(layout=layout, told="positions", by_row=by_row, width=width)
         else:
             yield Way(layout=layout, told="rows", width=width)
+
+
+def is_copy(answer: Answer, way: Way) -> bool:
+    """Whether what came back is what was handed over."""
+    given = [x for role in ("q", "k", "x") if (x := answer.call.values.get(role))]
+    return all(
+        np.array_equal(ways.inward(x.array, way.layout), out)
+        for x, out in zip(given, answer.outputs, strict=True)
+        if isinstance(x, Given)
+    )
 
 
 def read(suite: Rotation, case: Case, way: Way) -> Reading:
@@ -100,7 +125,7 @@ def read(suite: Rotation, case: Case, way: Way) -> Reading:
     far = np.abs(one - np.eye(case.width)).max(0)
     moving = np.flatnonzero((far.max(0) > MOVED) | (far.max(1) > MOVED))
     if np.abs(one - one[0]).max() < 1e-3 or not len(moving):
-        return NONE._replace(why="no channel turns: the answer is the same at all positions")
+        return STILL
     turning = len(moving)
     if turning % 2 or (moving != np.arange(turning)).any():
         return NONE._replace(why=f"channels {moving.tolist()} change, which are no pairs from the first on")

@@ -63,8 +63,8 @@ class Rotation(PositionSuite):
     """The position beyond which frequencies depend on the length; 0 if they do not."""
     reached = 0
     """The largest position, of some, that is taken and turned as near ones are; 0 while nobody asked."""
-    turns: dict[int, int]
-    """How many channels turn, by the width of the vectors."""
+    probes: dict[int, Answer]
+    """What ones become at the positions of the trial calls, by their width."""
     settled: dict[int, tuple[np.ndarray, np.ndarray]]
     """Frequencies that were read off, and how far they may be off, by the width."""
 
@@ -95,15 +95,21 @@ class Rotation(PositionSuite):
         """Parameters that have no default."""
         return {each.name for each in self.parameters or () if each.required}
 
-    def turning(self, width: int) -> int:
-        """How many channels turn of vectors of some width: those of ones that do not stay one."""
-        if width not in self.turns:
+    def probe(self, width: int) -> Answer:
+        """What ones of some width become at the positions of the trial calls."""
+        if width not in self.probes:
             case = ways.fitted(Case(positions=self.trial, width=width), self.way)
             shapes = [ways.shape_of(case, self.way.layout, h) for h in (case.heads, case.key_heads)]
-            answer = self.ask(case, given=[drawn(f"np.ones({tuple(s)})", case.kind) for s in shapes])
-            moved = [] if answer.trouble else np.flatnonzero(np.abs(answer.outputs[0][0, 0] - 1).max(0) > 0)
-            self.turns[width] = 2 * ((int(moved[-1]) + 2) // 2) if len(moved) else 0
-        return self.turns[width]
+            self.probes[width] = self.ask(case, given=[drawn(f"np.ones({tuple(s)})", case.kind) for s in shapes])
+        return self.probes[width]
+
+    def turning(self, width: int) -> int:
+        """How many channels turn of vectors of some width: those of ones that do not stay one."""
+        if width == self.way.width:
+            return self.reading.turning
+        answer = self.probe(width)
+        moved = [] if answer.trouble else np.flatnonzero(np.abs(answer.outputs[0][0, 0] - 1).max(0) > 0)
+        return 2 * ((int(moved[-1]) + 2) // 2) if len(moved) else 0
 
     def frequencies(self, width: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Frequencies of the pairs of vectors of some width, and how far they may be off if they were read off."""

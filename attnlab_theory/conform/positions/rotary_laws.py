@@ -92,13 +92,11 @@ def by_row(suite: Rotation) -> Said:
     if suite.way.told != "positions" or "b" not in suite.way.layout:
         return NOTHING
     outcome = suite.judge(Case(own_rows=True, seed=3))
-    if outcome.why and outcome.why.trouble and refuses(outcome.why.trouble) and not suite.way.by_row:
-        trouble = outcome.why.trouble
-        line = f"positions [b t] are refused: {str(trouble).partition(' (')[0]}"
-        return Said(Verdict.CONVENTION, line, trouble=trouble)
-    if outcome.why:
-        return failed(outcome.why, counterexample=outcome.shown, ratio=outcome.ratio)
-    return Said(Verdict.HOLDS, f"positions [b t]: largest error {outcome.ratio:.2g} of its tolerance")
+    trouble = outcome.why and outcome.why.trouble
+    if refuses(trouble) and not suite.way.by_row:
+        return refused(trouble, "positions [b t] are refused: ")
+    said = suite.all_of([Case(own_rows=True, seed=3), Case((4,), own_rows=True, seed=3)])
+    return said if said.verdict is Verdict.FAILS else said._replace(line=f"positions [b t]: {said.line}")
 
 
 def base(suite: Rotation) -> Said:
@@ -112,7 +110,8 @@ def offset(suite: Rotation) -> Said:
     """Rows stand at the offset that is given, and after it."""
     if "offset" not in suite.names or suite.way.told != "rows":
         return NOTHING
-    return suite.all_of([Case(offset=value, seed=4) for value in (1, 16, 100)])
+    rows = (tuple(range(7)), (0,))
+    return suite.all_of([Case(each, offset=value, seed=4) for value in (1, 16, 100) for each in rows])
 
 
 def values(suite: Rotation) -> Said:

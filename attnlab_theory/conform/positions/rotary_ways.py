@@ -27,6 +27,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 
 LAYOUTS = ("bhtd", "bthd", "htd", "thd", "btd", "td")
 
+PAIR = 2
+"""Channels that turn together."""
+
 PAIRS = ("interleaved", "halves")
 """Which channels turn together: (2i, 2i + 1), or (i, i + turning / 2)."""
 

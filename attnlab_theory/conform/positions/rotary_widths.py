@@ -14,22 +14,24 @@ NEAR = 1e-3
 
 
 def widths(suite: Rotation) -> Said:
-    """Other widths: who refuses them has one of its own."""
+    """Other widths: who refuses them has one of its own. Of few channels, the share that turns may be no pair."""
     own = suite.way.width
-    tried, refused = [], []
+    tried, refused, still = [], [], []
     for width in (32,) if suite.framework == "jax" else (2, 4, 6, 16, 24, 64, 128):
         if width == own:
             continue
         case = Case(width=width, seed=width, batch=1, heads=2, key_heads=2)
-        probe = suite.ask(ways.fitted(case, suite.way))
+        probe = suite.probe(width)
         if not probe.trouble and not suite.turning(width):
-            wrong = suite.wrong(f"no channel of {width} turns", probe.call)
-            return failed(wrong, counterexample=Shown(probe.call, None, (), 0.0))
+            if width * suite.turning(own) >= ways.PAIR * own:
+                wrong = suite.wrong(f"no channel of {width} turns", probe.call)
+                return failed(wrong, counterexample=Shown(probe.call, None, (), 0.0))
+            still.append(str(width))
         (refused if refuses(probe.trouble) else tried).append(case)
-    more = ""
+    more = f"; {suite.turning(own)} of {own} are no pair of {', '.join(still)}" if still else ""
     if refused and (pair := _spread(suite, tried)) is not None:
         tried.remove(pair)
-        more = ", and one pair is spread over all of its own"
+        more += ", and one pair is spread over all of its own"
     if not tried:
         return Said(Verdict.CONVENTION, f"one width: {own}; {len(refused)} others are refused{more}")
     said = suite.all_of(tried)
@@ -40,7 +42,7 @@ def widths(suite: Rotation) -> Said:
     if said.verdict is Verdict.HOLDS and refused:
         others = ", ".join(str(case.width) for case in refused)
         return said._replace(line=f"{said.line}; {others} refused{more}")
-    return said
+    return said._replace(line=f"{said.line}{more}")
 
 
 def _spread(suite: Rotation, tried: list[Case]) -> Case | None:
