@@ -154,9 +154,12 @@ def kind(name: str) -> Callable[[Rotation], Said]:
             return said
         if said.failures == len(cases) and refuses(said.trouble):
             return refused(Wrong(f"{said.trouble}; {CALL}{said.case}", said.trouble, said.case), tried=said.tried)
-        if name == "float64" and suite.all_of(cases, "float32").verdict is Verdict.HOLDS:
+        if name != "float64" or said.trouble:
+            return said
+        again = suite.all_of(cases, "float32")
+        if again.verdict is Verdict.HOLDS:
             return Said(Verdict.CONVENTION, told(said.ratio), said.tried)
-        return said
+        return again if again.trouble else said
 
     return law
 

@@ -218,8 +218,10 @@ def apart(suite: Rotation) -> Said:
                 spoiled[(slice(None),) * suite.way.layout.index(axis) + (-1,)] = 1e3
                 given.append(Given(spoiled, ""))
         answer = suite.ask(case, given=given)
+        if answer.trouble:
+            return failed(suite.trouble(answer), tried=tried)
         kept = (slice(None),) * "bhtd".index(axis) + (slice(0, -1),)
-        if answer.trouble or any(
+        if any(
             not np.allclose(a[kept], b[kept], rtol=1e-6, atol=1e-6)
             for a, b in zip(answer.outputs, first.outputs, strict=True)
         ):
@@ -235,9 +237,9 @@ def same_result(suite: Rotation) -> Said:
     for other in between:
         suite.ask(ways.fitted(other, suite.way))
         again = suite.ask(case)
-        if first.trouble != again.trouble or any(
-            not np.array_equal(a, b) for a, b in zip(first.outputs, again.outputs, strict=True)
-        ):
+        if troubled := [each for each in (first, again) if each.trouble]:
+            return failed(suite.trouble(troubled[0]))
+        if any(not np.array_equal(a, b) for a, b in zip(first.outputs, again.outputs, strict=True)):
             line = "the same call gives another answer after other calls"
             return failed(suite.wrong(line, first.call, ANOTHER_ANSWER))
     return Said(Verdict.HOLDS, "also after another length, width and type", len(between))

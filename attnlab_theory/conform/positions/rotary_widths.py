@@ -24,8 +24,8 @@ def widths(suite: Rotation) -> Said:
         probe = suite.probe(width)
         if not probe.trouble and not suite.turning(width):
             if width * suite.turning(own) >= ways.PAIR * own:
-                wrong = suite.wrong(f"no channel of {width} turns", probe.call)
-                return failed(wrong, counterexample=Shown(probe.call, None, (), 0.0))
+                said = suite.wrong(f"no channel of {width} turns", probe.call)
+                return failed(said, counterexample=Shown(probe.call, None, (), 0.0))
             still.append(str(width))
         (refused if refuses(probe.trouble) else tried).append(case)
     more = f"; {suite.turning(own)} of {own} are no pair of {', '.join(still)}" if still else ""
@@ -35,7 +35,8 @@ def widths(suite: Rotation) -> Said:
     if not tried:
         return Said(Verdict.CONVENTION, f"one width: {own}; {len(refused)} others are refused{more}")
     said = suite.all_of(tried)
-    if said.verdict is Verdict.FAILS and all(_again(suite, each) for each in tried if suite.judge(each).why):
+    wrong = [each for each in tried if suite.judge(each).why] if said.verdict is Verdict.FAILS else []
+    if wrong and not said.trouble and all(_again(suite, each) for each in wrong):
         numbers = ", ".join(str(each.width) for each in tried)
         line = f"one table, of {own} channels: vectors of {numbers} turn by its frequencies, again and again"
         return Said(Verdict.CONVENTION, line + more, len(tried))

@@ -116,10 +116,14 @@ def separate(suite: CacheSuite) -> Said:
             states[i] = fed.state
             outputs[i].append(fed.output)
     for x, output in zip(xs, outputs, strict=True):
-        right, _ = suite.whole(x)
-        if right is not None and (verdict := suite.near(np.concatenate(output, -2), right, x)).fails:
+        right, trouble = suite.whole(x)
+        if right is None:
+            return failed(trouble, "6 tokens at once: ", 12)
+        if (verdict := suite.near(np.concatenate(output, -2), right, x)).fails:
             alone = suite.run(x, range(1, 6))
-            if not alone.trouble and suite.near(alone.output, right, x).fails:
+            if alone.trouble:
+                return failed(alone.trouble, "one sequence alone: ", 12)
+            if suite.near(alone.output, right, x).fails:
                 return NOTHING
             return Said(Verdict.FAILS, f"two sequences with a cache each, fed in turn, mix: {off(verdict)}", 12)
     return Said(Verdict.HOLDS, "two sequences with a cache each, fed in turn", 12)
@@ -147,7 +151,9 @@ def branching(suite: CacheSuite) -> Said:
     right, _ = suite.whole(mixed)
     if right is None:
         return NOTHING
-    if again.trouble or suite.near(again.output, right[..., 5:, :], mixed).fails:
+    if again.trouble:
+        return refused(again.trouble, "an old cache cannot be used once more: ")
+    if suite.near(again.output, right[..., 5:, :], mixed).fails:
         new = suite.run(mixed, range(1, 6))
         if new.trouble or suite.near(new.output[..., 5:, :], right[..., 5:, :], mixed).fails:
             # A new cache is wrong, too, which another identity tells.

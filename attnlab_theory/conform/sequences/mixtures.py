@@ -39,12 +39,12 @@ def prefixes(suite: LayerSuite) -> Said:
     tried, lengths = 0, suite.lengths(LENGTHS)
     for whole in lengths[-1:] + [n for n in lengths if n in (17, 33)]:
         x = numbers(suite.batch(2), whole, suite.width, "float32", 1)
-        base, _ = suite.f(x)
+        base, trouble = suite.f(x)
         for n in [n for n in lengths if n < whole]:
-            came, _ = suite.f(x[:, :n])
+            came, more = suite.f(x[:, :n])
             tried += 1
             if base is None or came is None:
-                continue
+                return failed(trouble or more, f"{n} tokens, and {whole}: ", tried)
             verdict = suite.judged(came, base[:, :n], x, "float32", base)
             if verdict.fails:
                 line = f"{n} tokens alone, and within {whole}: token {verdict.place[1]} is {off(verdict)}"
@@ -79,12 +79,12 @@ def elements(suite: LayerSuite) -> Said:
     lengths = suite.lengths((1, 5, 12, 17, 65))
     for n in lengths:
         x = numbers(3, n, suite.width, "float32", n)
-        base, _ = suite.f(x)
+        base, more = suite.f(x)
         for name, loud in {"left out": None, **LOUD}.items():
             y = x[:1] if loud is None else np.concatenate([x[:1], loud(x[1:])])
             came, trouble = suite.f(y)
             if came is None or base is None:
-                return failed(trouble, f"{len(y)} batch elements of {n} tokens: ", len(lengths))
+                return failed(trouble or more, f"{len(y)} batch elements of {n} tokens: ", len(lengths))
             verdict = suite.judged(came[:1], base[:1], max(x, y, key=peak), "float32", came, base)
             if verdict.fails:
                 line = f"{n} tokens: element 0 moves when the others are {name}: {off(verdict)}"
@@ -101,10 +101,9 @@ def strided(suite: LayerSuite) -> Said:
     """Arrays that are rows of larger ones give the same."""
     for n in suite.lengths((5, 17)):
         x = numbers(suite.batch(2), n, suite.width, "float32", 4)
-        (one, _), (other, trouble) = suite.f(x), suite.f(x, strided=True)
-        if other is None:
-            return failed(trouble, f"{n} tokens, every second row of a larger array: ")
-        assert one is not None
+        (one, trouble), (other, more) = suite.f(x), suite.f(x, strided=True)
+        if one is None or other is None:
+            return failed(trouble or more, f"{n} tokens, every second row of a larger array: ")
         verdict = suite.judged(other, one, x, "float32")
         if verdict.fails:
             return Said(Verdict.FAILS, f"{n} tokens, every second row of a larger array: {off(verdict)}", 2)
@@ -120,10 +119,11 @@ def typed(suite: LayerSuite, kind: str) -> Said:
         x = numbers(suite.batch(2), 12, suite.width, coarse, seed)
         finer = x.astype("float32")
         came, trouble = suite.f(x.astype("float64") if kind == "float64" else x, kind)
-        base, _ = suite.f(finer)
+        base, more = suite.f(finer)
         if came is None:
             return refused(trouble, tried=3)
-        assert base is not None
+        if base is None:
+            return failed(more, "float32: ", 3)
         error = float(apart(came, base).max(initial=0.0))
         limit = bound(lambda given: suite.f(given[0])[0], [finer], coarse, 12 + suite.width, error, came, base)
         loose += limit >= np.ptp(base)
@@ -156,8 +156,10 @@ def repeated(suite: LayerSuite) -> Said:
     for name, other in between:
         other()
         again = suite.ask(x, plain=suite.plain)
+        if trouble := first.trouble or again.trouble:
+            return failed(trouble, f"after {name}: ", len(between))
         if not same(first, again):
-            if not first.trouble and not again.trouble and first.arrays[0].shape == again.arrays[0].shape:
+            if first.arrays[0].shape == again.arrays[0].shape:
                 tiny = 1e-6 * peak(first.arrays[0])
                 if float(apart(first.arrays[0], again.arrays[0]).max()) <= tiny:
                     return Said(
@@ -177,6 +179,8 @@ def objects(suite: LayerSuite) -> Said:
         return NOTHING
     x = suite.handed(numbers(suite.batch(2), 5, suite.width, "float32", 9))
     calls = [suite.ask(x, plain=suite.plain, number=i) for i in (0, 1, 0, 1)]
+    if troubles := [each.trouble for each in calls if each.trouble]:
+        return failed(troubles[0], tried=4)
     if not same(calls[0], calls[2]) or not same(calls[1], calls[3]):
         return Said(Verdict.FAILS, "an object answers otherwise once another of its class is called", 4)
     return Said(Verdict.HOLDS, "called in turn" + ", with different parameters" * (not same(*calls[:2])), 4)

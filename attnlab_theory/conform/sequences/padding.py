@@ -33,9 +33,9 @@ def padded(suite: LanguageModelSuite, side: str) -> Said:
     mask[0] = 0
     mask[0, real] = 1
     alone, trouble = suite.whole((ids[:1, real],))
-    plain, _ = suite.whole((ids[1:],))
+    plain, more = suite.whole((ids[1:],))
     if alone is None or plain is None:
-        return failed(trouble)
+        return failed(trouble or more)
     outputs = []
     for seed in (21, 22, 23):
         given = ids.copy()

@@ -105,8 +105,10 @@ class SequenceSuite(LawSuite):
         """Refuse a module in training mode whose two equal calls differ.
 
         Raises:
-            ValueError: then nothing can be said of it.
+            ValueError: then nothing can be said of it. Nor can it if one of the calls has trouble.
         """
+        if trouble := one.trouble or other.trouble:
+            raise ValueError(f"{self.caller.name} answered a call, and not the same call again: {trouble}")
         if self.about["training"] and not same(one, other):
             raise ValueError(
                 f"{self.caller.name} is a module in training mode, and two equal calls differ: "
@@ -198,9 +200,7 @@ def beside(one: np.ndarray, other: np.ndarray, tolerance: Any) -> Distance:
 
 
 def same(one: Reply, other: Reply) -> bool:
-    """Whether two calls gave the same bits, or the same trouble."""
-    if one.trouble or other.trouble:
-        return one.trouble == other.trouble
+    """Whether two calls without trouble gave the same bits."""
     return len(one.arrays) == len(other.arrays) and all(
         np.array_equal(a, b, equal_nan=True) for a, b in zip(one.arrays, other.arrays, strict=True)
     )
