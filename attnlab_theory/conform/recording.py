@@ -15,6 +15,9 @@ MOST_BYTES = 1 << 26
 NEAR = 40
 """So many calls at the end of an identity are looked at for two that are equal."""
 
+PLACED = ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")
+"""Kinds of parameters that can be given by place."""
+
 GONE = 1 << 30
 """The number of a kept object that there is not."""
 
@@ -213,6 +216,7 @@ class Recording:
 
     def __init__(self, caller: Caller, log: Log, who: int = 0) -> None:
         self.caller, self.log, self.who, self.name = caller, log, who, caller.name
+        self._passed: dict[str, set[str]] = {}
 
     def about(self) -> dict[str, Any]:
         """Parameters and frameworks."""
@@ -222,7 +226,29 @@ class Recording:
         """Make one call, and remember it."""
         back = self.caller.call(plan, arrays)
         self.log.note(Made(self.who, plan, arrays, back))
+        if trouble_of(back.report) is None:
+            self._passes(plan, len(arrays))
         return back
+
+    def _passes(self, plan: dict[str, Any], arrays: int) -> None:
+        """Remember which parameters of a method were handed over: by name, and those in front by place."""
+        method, kept = plan.get("method", ""), plan.get("kept", {})
+        places = arrays - len(plan["names"]) - bool(plan.get("cotangent")) + len(plan.get("places", {}))
+        front = [name for name, kind, _ in self._parameters(method) if kind in PLACED][:places]
+        names = {*front, *plan["names"], *plan["plain"], *plan.get("random", {}), *kept}
+        self._passed.setdefault(method, set()).update(names)
+
+    def _parameters(self, method: str) -> Sequence[Sequence[Any]]:
+        about = self.about()
+        return (about.get("methods", {}).get(method) if method else about.get("parameters")) or ()
+
+    @property
+    def never_passed(self) -> tuple[str, ...]:
+        """Parameters of what was called that no call which was answered has handed over."""
+        passed = set().union(*self._passed.values())
+        called = [each for method in self._passed for each in self._parameters(method)]
+        left = [name for name, kind, _ in called if name not in passed and not kind.startswith("VAR")]
+        return tuple(dict.fromkeys(left))
 
     def again(self, block: ExitStack) -> Caller:
         """A caller of the same target, in a child of its own where there are children.
