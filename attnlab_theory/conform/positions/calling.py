@@ -1,6 +1,7 @@
 """Calls of a target whose arguments are found by their names, each kept as lines of numpy that draw its arrays."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ from attnlab_theory.conform.attention.cases import rounded, storage
 from attnlab_theory.conform.attention.tolerances import HALF_EPS
 from attnlab_theory.conform.calls import Reply, call
 from attnlab_theory.conform.finding import WROTE, Trouble
+from attnlab_theory.conform.recording import Recording, saw
 from attnlab_theory.conform.suite import LawSuite, Row, Wrong
 
 if TYPE_CHECKING:
@@ -141,6 +143,7 @@ class PositionSuite(LawSuite):
         self.changed: Wrong | None = None
         self.printed = ""
         self.kinds: dict[str, str] = {}
+        self.number = 0
         found = about["parameters"]
         self.parameters = None if found is None else [Parameter(*each) for each in found]
         self.names: dict[str, str] = {}
@@ -199,6 +202,7 @@ class PositionSuite(LawSuite):
             framework=self.framework,
             kind=asked.kind,
             strided=asked.strided,
+            number=self.number,
         )
         order = [*placed, *(r for r in named if r in arrays)]
         if reply.changed and not self.changed:
@@ -209,6 +213,34 @@ class PositionSuite(LawSuite):
         if reply.kind:
             self.kinds.setdefault(asked.kind, reply.kind)
         return reply
+
+    @contextlib.contextmanager
+    def anew(self) -> Iterator[bool]:
+        """Inside the block the target is one that was not called, as far as there can be another; whether it is.
+
+        A target that is called in a child gets a child of its own, and a class another object. A function of this
+        process is the only one.
+        """
+        usual, first = self.caller, self.callers[0]
+        with contextlib.ExitStack() as block:
+            again = first.again(block)
+            self.caller = Recording(again, self.log)
+            self.number = int(again is first.caller and self.is_class)
+            try:
+                yield again is not first.caller or self.is_class
+            finally:
+                self.caller, self.number = usual, 0
+
+    def saw(self, given: np.ndarray, right: np.ndarray, place: tuple[int, ...], ratio: float) -> None:
+        """Note which number is most wrong, so that the calls that show it can be made again."""
+        ratios = np.zeros(given.shape)
+        ratios[place] = ratio
+        saw(self.caller, given, right, ratios)
+
+    @property
+    def narrow_kind(self) -> str:
+        """The narrowest type that the framework has."""
+        return "float16" if self.framework == "numpy" else "bfloat16"
 
     def wrong(self, line: str, asked: Call, trouble: Trouble | None = None) -> Wrong:
         """What is wrong with a call: a sentence, at the end of which the call stands."""

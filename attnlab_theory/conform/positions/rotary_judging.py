@@ -188,6 +188,7 @@ class Rotation(PositionSuite):
             right, most = self.exact(case, answer.call, part, kind or coarser_of(case.kind, answer.kind))
             ratio, place = largest(given, right, most)
             if ratio > max(worst.ratio, 1.0):
+                self.saw(given, right, place, ratio)
                 axes = dict(zip("bhtd", place, strict=True))
                 where = tuple(axes[axis] for axis in self.way.layout)
                 several = len(answer.outputs) > 1

@@ -103,7 +103,14 @@ class Sinusoids(PositionSuite):
             self.refuse_hung(said[-1])
         raise ValueError(f"{self.caller.name} answered no trial call, such as {said[0]}. {ADAPTER}")
 
-    def ask(self, positions: Sequence[int], width: int = 0, base: float = 0.0, filled: float = 0.0) -> Answer:
+    def ask(
+        self,
+        positions: Sequence[int],
+        width: int = 0,
+        base: float = 0.0,
+        filled: float = 0.0,
+        kind: str = "float32",
+    ) -> Answer:
         """Make one call.
 
         Args:
@@ -111,6 +118,7 @@ class Sinusoids(PositionSuite):
             width: of the rows; 0 is the usual one.
             base: handed over; 0 leaves it to the target.
             filled: the number in the tokens that are handed over to a target that adds.
+            kind: their type.
         """
         width = width or self.width
         tokens = max(positions, default=-1) + 1
@@ -122,12 +130,12 @@ class Sinusoids(PositionSuite):
                 values["at"] = tokens
             case "x":
                 shape = (2, tokens, width) if self.axes == "btd" else (tokens, width)
-                values["x"] = drawn(f"np.full({shape}, {filled:g})", "float32")
+                values["x"] = drawn(f"np.full({shape}, {filled:g})", kind)
         if "width" in self.names:
             values["width"] = width
         if base:
             values["base"] = base
-        made = Call(values)
+        made = Call(values, kind)
         reply = self.make(made)
         if reply.trouble:
             return Answer(made, reply.trouble)
@@ -262,6 +270,7 @@ class Sinusoids(PositionSuite):
         if ratio <= 1:
             self.largest = max(self.largest, ratio)
             return ratio, None, None
+        self.saw(answer.table, right, place, ratio)
         row = positions[place[0]]
         said = f"position {row}, column {place[1]}: {answer.table[place]:.7g} where {right[place]:.7g} is right"
         index = {"t": place[0] if self.told == "positions" else row, "d": place[1]}

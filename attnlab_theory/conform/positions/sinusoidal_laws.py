@@ -190,6 +190,24 @@ def added(suite: Sinusoids) -> Said:
     )
 
 
+def types(suite: Sinusoids) -> Said:
+    """A narrow type that is asked first leaves no narrow table behind, and none that grows with a longer text."""
+    if suite.told != "x":
+        return NOTHING
+    narrow = suite.narrow_kind
+    suite.frequencies(suite.width)
+    longest = min(64, suite.longest())
+    with suite.anew() as is_new:
+        for rows in (range(7), range(longest)):
+            if refuses(suite.ask(rows, kind=narrow).trouble):
+                return NOTHING
+            said = suite.all_of([(range(7),), (rows,)])
+            if said.verdict is Verdict.FAILS:
+                return said._replace(line=f"after {narrow}: {said.line}", counterexample=None)
+    order = f"{narrow} first, then float32" if is_new else f"float32 after {narrow}, of a target that was called"
+    return Said(Verdict.HOLDS, f"{order}: {said.line}", 4, ratio=said.ratio)
+
+
 def same_result(suite: Sinusoids) -> Said:
     """The same call gives the same bits, also after other calls."""
     first = suite.ask(range(6))
@@ -233,6 +251,7 @@ LAWS: Mapping[str, Law] = {
             "odd widths": odd_widths,
             "base": base,
             "added": added,
+            "types in turn": types,
             "same result": same_result,
         }.items()
     },
