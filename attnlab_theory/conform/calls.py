@@ -31,6 +31,8 @@ class Reply(NamedTuple):
     """The objects that were to be kept."""
     narrow: Sequence[str] = ()
     """The types narrower than float64 that took part, of a call that is watched."""
+    one: Sequence[int] = ()
+    """Of each object that was kept, the number of an earlier one that has the same place for its numbers; or -1."""
 
 
 def call(
@@ -49,6 +51,8 @@ def call(
     reads: bool = True,
     gradients: bool = False,
     watched: bool = False,
+    rows: Sequence[int] = (),
+    batch: int = 0,
 ) -> Reply:
     """Make one call.
 
@@ -69,6 +73,8 @@ def call(
         reads: whether numbers are expected.
         gradients: whether torch keeps what it needs for them.
         watched: whether to tell which types take part.
+        rows: the rows of the kept object that is given, in another order: by the method, or by its arrays.
+        batch: how many rows that object has.
     """
     names = dict(named or {})
     arrays = [x for x in (*given, *names.values()) if not isinstance(x, Kept)]
@@ -88,6 +94,7 @@ def call(
         "reads": reads,
         "gradients": gradients,
     } | ({"watched": True} if watched else {})
+    plan |= {"rows": list(rows), "batch": batch} if rows else {}
     report, came = caller.call(plan, [np.ascontiguousarray(x) for x in arrays])
     return Reply(
         trouble=trouble_of(report),
@@ -97,4 +104,5 @@ def call(
         changed=report.get("changed", ()),
         kept=[Kept(number) for number in report.get("kept", ())],
         narrow=report.get("narrow", ()),
+        one=report.get("one", ()),
     )

@@ -20,7 +20,7 @@ import numpy as np
 SLOW = "hung"
 """The fault of a call, or of an import, that took too long."""
 
-METHODS = ("step", "init_cache", "reset")
+METHODS = ("step", "init_cache", "reset", "reorder_cache", "_reorder_cache")
 """Methods of an object that may be called beside itself."""
 
 
@@ -35,7 +35,9 @@ def _beside(name: str) -> Any:
     return found
 
 
-exchange, frameworks, limits, watching = map(_beside, ("exchange", "frameworks", "limits", "watching"))
+exchange, frameworks, limits, memory, watching = map(
+    _beside, ("exchange", "frameworks", "limits", "memory", "watching")
+)
 
 
 class Host:
@@ -74,6 +76,7 @@ class Host:
                 and compares. `overwrites` calls with twice the arrays, and looks whether the first output stays.
                 `random` names sources of randomness: `frameworks.generators`. `watched` tells as `narrow` which
                 types narrower than float64 take part. `here` is true in the process of the user, who may interrupt.
+                `rows` puts the rows of what was kept in another order: by a method, or its arrays of `batch` rows.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -101,9 +104,10 @@ class Host:
                 placed.insert(int(place), self._again(number))
             target = self._object(plan.get("object", 0))
             target = getattr(target, plan["method"]) if plan.get("method") else target
-            return target(*placed, **named)
+            return self._reordered(plan, target, placed) if plan.get("rows") else target(*placed, **named)
 
         told: dict[str, Any] = {"trouble": "", "kind": "", "printed": "", "changed": [], "shape": None, "kept": []}
+        told["one"] = []
         returned: list[np.ndarray] = []
         printed = io.StringIO()
         try:
@@ -128,7 +132,9 @@ class Host:
                         break
             for place in plan.get("keep", ()):
                 told["kept"].append(len(self._kept))
-                self._kept.append(exchange.part(came, place))
+                found = exchange.part(came, place)
+                told["one"].append(next((n for n, x in enumerate(self._kept) if memory.is_one(x, found)), -1))
+                self._kept.append(found)
             if plan.get("reads", True):
                 returned, told["kind"], told["several"] = exchange.read(
                     exchange.named_part(came, plan.get("part", ()))
@@ -146,6 +152,14 @@ class Host:
         after = [exchange.back(x) for x in handed]
         told["changed"] = [i for i, pair in enumerate(zip(kept, after, strict=True)) if not exchange.same(*pair)]
         return told, returned
+
+    def _reordered(self, plan: dict[str, Any], method: Any, placed: list[Any]) -> Any:
+        """What was kept, with its rows in another order. Who changes it in place gives nothing back."""
+        rows = exchange.handed(np.array(plan["rows"]), plan["framework"], plan["kind"])
+        if not plan.get("method"):
+            return memory.reordered(placed[0], rows, plan["batch"])
+        came = method(*placed, rows)
+        return placed[0] if came is None and placed else came
 
     def _object(self, number: int) -> Any:
         """An object of the class, made when it is first asked for."""

@@ -5,6 +5,7 @@ the whole gives. Whether an old cache can be used again is a convention.
 """
 
 import abc
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,10 @@ from attnlab_theory.conform.suite import Said, failed
 
 Inputs = tuple[np.ndarray, ...]
 State = tuple[Kept, ...]
+
+
+REORDERS = ("reorder_cache", "_reorder_cache")
+"""Methods of a target that put the rows of a cache in another order."""
 
 
 class Fed(NamedTuple):
@@ -68,6 +73,37 @@ class CacheSuite(SequenceSuite):
     @abc.abstractmethod
     def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Distance:
         """Two answers beside each other."""
+
+    def reordered(self, state: State, rows: Sequence[int], batch: int) -> tuple[State, Trouble | None]:
+        """A cache of some of its rows, and what went wrong: by a method of the target, or by its arrays."""
+        methods = self.about.get("methods", {})
+        method = next((each for each in REORDERS if each in methods), "")
+        found: list[Kept] = []
+        for kept in state or (None,):
+            given = () if kept is None else (kept,)
+            reply = self.ask(*given, method=method, rows=rows, batch=batch, keep=("",), reads=False)
+            if reply.trouble:
+                return state, reply.trouble
+            found += reply.kept
+        return tuple(found) if state else (), None
+
+    @functools.cached_property
+    def is_one(self) -> bool:
+        """Whether two caches that are handed over are the same place, so that one cache lives in the target."""
+        found: list[State] = []
+        for seed in (5, 6):
+            state, trouble = self.begin(2, self.long)
+            fed = self.feed(self.part(self.draw(2, 1, seed), 0, 1), 0, state) if not trouble else None
+            if fed is None or fed.trouble or not fed.state:
+                return False
+            found.append(fed.state)
+        numbers = [[self.places_of.get(kept.number, kept.number) for kept in state] for state in found]
+        return numbers[0] == numbers[1]
+
+    @property
+    def reorders(self) -> bool:
+        """Whether there is a cache whose rows can be put in another order."""
+        return self.explicit or any(each in self.about.get("methods", {}) for each in REORDERS)
 
     @abc.abstractmethod
     def shown(self, tokens: int, cuts: Sequence[int], seed: int) -> Shown | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnlab_theory.conform.finding import Verdict
-from attnlab_theory.conform.sequences.caches import CacheSuite, Inputs, State
+from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
 from attnlab_theory.conform.sequences.suite import off
 from attnlab_theory.conform.suite import NOTHING, Said, failed, refused
 
@@ -15,6 +15,9 @@ SHORT = 12
 EDGES = (1, 6, 7, 15, 16, 17, 33, 63, 64, 65, 127, 128)
 """Where chunks end in a long sequence."""
 
+
+ONE = "what is handed back is one place, so a single cache lives in the target"
+"""What is said of a target that hands back the same cache for every sequence."""
 
 NO_WHOLE = Said(Verdict.NOT_JUDGED, "it takes one token at a time only: there is no whole to compare with", 0)
 
@@ -125,6 +128,8 @@ def separate(suite: CacheSuite) -> Said:
                 return failed(alone.trouble, "one sequence alone: ", 12)
             if suite.near(alone.output, right, x).fails:
                 return NOTHING
+            if suite.is_one:
+                return Said(Verdict.CONVENTION, f"{ONE}: two sequences that are fed in turn mix", 12)
             return Said(Verdict.FAILS, f"two sequences with a cache each, fed in turn, mix: {off(verdict)}", 12)
     return Said(Verdict.HOLDS, "two sequences with a cache each, fed in turn", 12)
 
@@ -160,6 +165,60 @@ def branching(suite: CacheSuite) -> Said:
             return NOTHING
         return Said(Verdict.CONVENTION, "a cache is updated in place: an old one cannot be used once more", 1)
     return Said(Verdict.CONVENTION, "an old cache can be used once more", 1)
+
+
+ROWS = {4: (3, 0, 3, 1), 3: (2, 0, 0)}
+"""Rows of two batches in another order, some of them twice, as beam search has them."""
+
+
+def reordered(suite: CacheSuite) -> Said:
+    """Rows of a cache in another order go on as sequences of that order do."""
+    if not suite.reorders or suite.draw(2, 1, 0)[0].shape[0] != 2:
+        return NOTHING
+    said = NOTHING
+    # Arrays of a cache may have as many of something else in front as there are rows: hardly so twice.
+    for batch, rows in ROWS.items():
+        said = _reordered(suite, batch, rows)
+        if said.verdict is not Verdict.FAILS:
+            return said
+    return said
+
+
+def _reordered(suite: CacheSuite, batch: int, rows: Sequence[int]) -> Said:
+    x, new = suite.draw(batch, 7, 15), suite.draw(batch, 7, 16)
+    mixed = tuple(
+        np.concatenate([suite.part((a[[*rows]],), 0, 5)[0], suite.part((b,), 5, 7)[0]], suite.axis)
+        for a, b in zip(x, new, strict=True)
+    )
+    state, trouble = suite.begin(batch, suite.long)
+    for t in range(5):
+        fed = suite.feed(suite.part(x, t, t + 1), t, state) if not trouble else Fed(trouble, NO_OUTPUT, state)
+        state, trouble = fed.state, fed.trouble
+    if trouble:
+        return refused(trouble, f"a cache of {batch} rows is refused: ")
+    state, trouble = suite.reordered(state, rows, batch)
+    if trouble:
+        return Said(Verdict.NOT_JUDGED, f"not tried: {trouble}", 0, trouble=trouble)
+    outputs = []
+    for t in (5, 6):
+        fed = suite.feed(suite.part(mixed, t, t + 1), t, state)
+        if fed.trouble:
+            return failed(fed.trouble, f"rows {[*rows]} of a cache of {batch}: ", 7)
+        state = fed.state
+        outputs.append(fed.output)
+    right, trouble = suite.whole(mixed)
+    if right is None:
+        return failed(trouble, "7 tokens at once: ", 7)
+    verdict = suite.near(np.concatenate(outputs, -2), right[..., 5:, :], mixed)
+    if verdict.fails:
+        new_one = suite.run(mixed, range(1, 7))
+        if new_one.trouble or suite.near(new_one.output, right, mixed).fails:
+            return NOTHING
+        if suite.is_one:
+            return Said(Verdict.CONVENTION, f"{ONE}: its rows cannot be put in another order", 7)
+        line = f"rows {[*rows]} of a cache of {batch} do not go on as these sequences do: {off(verdict)}"
+        return Said(Verdict.FAILS, line, 7, None, verdict.ratio)
+    return Said(Verdict.HOLDS, f"rows {[*rows]} of a cache of {batch}, as beam search has them", 7)
 
 
 def elements(suite: CacheSuite) -> Said:

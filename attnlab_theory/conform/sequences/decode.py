@@ -23,6 +23,7 @@ class DecodeSuite(CachedLayerSuite):
         "full cache": continuations.full,
         "two caches": continuations.separate,
         "old cache": continuations.branching,
+        "reordered cache": continuations.reordered,
         "elements apart": continuations.elements,
         "rows of other lengths": row_lengths.unequal,
         "two objects": continuations.objects,

@@ -21,6 +21,7 @@ class ModelSuite(LanguageModelSuite):
         "many tokens": lambda suite: continuations.lasting(suite) if suite.keep else NOTHING,
         "two caches": lambda suite: continuations.separate(suite) if suite.keep else NOTHING,
         "old cache": lambda suite: continuations.branching(suite) if suite.keep else NOTHING,
+        "reordered cache": lambda suite: continuations.reordered(suite) if suite.keep else NOTHING,
         "decoded apart": lambda suite: continuations.elements(suite) if suite.keep else NOTHING,
         "padding right": padding.right,
         "padding left": padding.left,

@@ -64,6 +64,7 @@ class SequenceSuite(LawSuite):
             self.caller, *given, framework=self.framework, kind=kind, watched=self.met is not None, **options
         )
         self.calls += 1
+        self.places_of |= {k.number: n for k, n in zip(reply.kept, reply.one, strict=False) if n >= 0}
         if self.met is not None:
             self.met |= {*reply.narrow}
         if reply.changed and self.written is None:
@@ -82,6 +83,8 @@ class SequenceSuite(LawSuite):
         self.met: set[str] | None = None
         """The types narrower than float64 that were met, while calls are watched."""
         self._narrow = False
+        self.places_of: dict[int, int] = {}
+        """Of kept objects, by their number: that of the first one whose numbers lie in the same place."""
         self.about = self.caller.about()
         self.find()
         self.calls, self._hung = 0, 0
