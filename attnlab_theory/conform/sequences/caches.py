@@ -45,6 +45,8 @@ class CacheSuite(SequenceSuite):
     """That of tokens, in the inputs."""
     long = 132
     """Tokens of the longest sequence."""
+    far = 600
+    """Tokens of a sequence that is fed in few calls: more than most windows hold."""
     capacity = False
     """Whether the size of a new cache can be asked for."""
     chunked = True

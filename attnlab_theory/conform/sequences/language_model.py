@@ -54,7 +54,7 @@ class LanguageModelSuite(CacheSuite):
     """A language model, as it is called."""
 
     axis = -1
-    long = 66
+    long, far = 66, 300
     CONVENTIONS = ("framework", "vocabulary")
 
     def find(self) -> None:

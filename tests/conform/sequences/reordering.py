@@ -26,7 +26,7 @@ class Reordering(Rows):
         self.k = self.k[rows]
         if self.bug != "values stay":
             self.v = self.v[rows]
-        if self.bug == "a row that is wanted twice is lost":
+        if self.bug == "clears where no row is wanted":
             self.k, self.v = (
                 np.where(np.isin(np.arange(len(x)), rows)[:, None, None, None], x, 0) for x in (self.k, self.v)
             )
@@ -37,7 +37,7 @@ class ValuesStay(Reordering):
 
 
 class LosesRows(Reordering):
-    bug = "a row that is wanted twice is lost"
+    bug = "clears where no row is wanted"
 
 
 def by_object(kind):
@@ -145,7 +145,7 @@ RIGHT = {
 
 BUGS = {
     "values stay": ("decode", by_object(ValuesStay)),
-    "rows are lost": ("decode", by_object(LosesRows)),
+    "rows are cleared": ("decode", by_object(LosesRows)),
     "in order": ("decode", InOrder),
     "backwards": ("decode", Backwards),
     "rows stay with the function": ("decode", remembers_rows()),
