@@ -87,10 +87,11 @@ def signs(draw: "FeatureDraw") -> Said:
     if draw.same_at_zero(FIRST):
         variance = (2 * np.expm1(T**2) - 2 * np.expm1(-(T**2))) / count / WIDTH
         # As by the kernel, twice the variance leaves room for what another law judges.
-        bound = known_variance(2 * variance)
+        bound, about = known_variance(2 * variance), ""
     elif why := uneven(gaps):
         return Said(Verdict.NOT_JUDGED, why, DRAWS)
     else:
+        about = "about "
         bound = normal("means of four differences, whose law is symmetric; no formula of their variance is known")
     interval = bound.interval(gaps, ALPHA)
     if not agrees(interval, 0.0, ROUNDING):
@@ -100,7 +101,9 @@ def signs(draw: "FeatureDraw") -> Said:
             f"in the mean of {DRAWS} draws: the signs of projections are not random",
             DRAWS,
         )
-    return Said(Verdict.HOLDS, f"{interval.width:.2g} of the kernel would be seen; false alarms {ALPHA:g}", DRAWS)
+    return Said(
+        Verdict.HOLDS, f"{interval.width:.2g} of the kernel would be seen; false alarms {about}{ALPHA:g}", DRAWS
+    )
 
 
 def small(draw: "FeatureDraw") -> Said:

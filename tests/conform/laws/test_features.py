@@ -89,6 +89,85 @@ def test_a_row_that_admits_a_scale_says_so():
         assert int(percent) >= 50
 
 
+def of_a(a, m=128):
+    return lambda x, seed: code.generalized(x, seed, m, a)
+
+
+INFINITE = {
+    "a = .14": of_a(0.14),
+    "a = .14, few": of_a(0.14, 16),
+    "a = .2": of_a(0.2, 16),
+    "a = .2, many": of_a(0.2, 512),
+    "draws of half the spread": code.narrow,
+    "draws of a third of the spread": lambda x, seed: code.narrow(x, seed, 64, 1 / 3),
+}
+"""Unbiased features whose variance is infinite."""
+
+
+@pytest.mark.slow("two of six members stay inside", but=("a = .2", "draws of a third of the spread"))
+@pytest.mark.parametrize("name", INFINITE)
+def test_unbiased_features_of_infinite_variance_are_not_accused(name):
+    """Compares means of 400 draws, to which those that are seldom seen give most."""
+    suite = FeatureSuite(Direct(code.attention_of(INFINITE[name])), "random-features", {"scale": "rsqrt"})
+    row = suite.row("approximates")
+    assert (row.verdict, "scatter" in row.line) == ("not judged", True)
+
+
+@pytest.mark.slow("two attentions of infinite variance stay inside")
+@pytest.mark.parametrize("a", [0.14, 0.24])
+def test_errors_of_infinite_variance_need_not_fall(a):
+    """Draws with 16, 64 and 256 features."""
+
+    def target(q, k, v, seed, num_features=128):
+        return code.attention_of(of_a(a, num_features))(q, k, v, seed)
+
+    suite = FeatureSuite(Direct(target), "random-features", {"scale": "rsqrt"})
+    assert suite.row("shrinks").verdict == "not judged"
+
+
+@pytest.mark.slow("two attentions of infinite variance stay inside")
+@pytest.mark.parametrize(
+    ("bug", "share"), [("scale of queries forgotten", 142), ("keys have draws of their own", 0)]
+)
+def test_a_wrong_mean_of_features_of_finite_variance_fails(bug, share):
+    """Compares means of 200 draws."""
+    row = FeatureSuite(Direct(code.buggy_attention(bug)), "random-features").row("approximates")
+    assert (row.verdict, f"goes {share}% of the way" in row.line) == ("fails", True)
+
+
+@pytest.mark.slow("features with a floor that is too high stay inside")
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (code.positive, "false alarms 1e-06"),
+        (code.generalized, "false alarms about 1e-06"),
+    ],
+)
+def test_a_kernel_row_says_which_scale_could_pass_and_how_sure_it_is(target, said):
+    """Draws 1000 estimates. A scale that is wrong by twice as much fails. Without a formula it says "about"."""
+    row = FeatureSuite(Direct(target), "random-features").row("kernel")
+    assert (row.verdict, row.line.endswith(said)) == ("holds", True)
+    (percent,) = re.findall(r"less than (\d+)% could pass", row.line)
+    wrong = 1 + 2 * int(percent) / 100
+
+    def scaled(x, seed=0):
+        return target(x * np.float32(wrong**0.5), seed)
+
+    declared = {"kernel": "softmax", "scale": "one"}
+    assert FeatureSuite(Direct(scaled), "random-features", declared).row("kernel").verdict == "fails"
+
+
+@pytest.mark.slow("features with a floor that is too high stay inside")
+def test_a_row_of_attention_says_about_or_that_no_rate_is_known():
+    """Compares means of draws. Features of nearly infinite variance hold, but nobody knows how often."""
+    usual = FeatureSuite(Direct(code.buggy_attention("")), "random-features").row("approximates")
+    assert (usual.verdict, usual.line.endswith("false alarms about 1e-06")) == ("holds", True)
+    suite = FeatureSuite(Direct(code.attention_of(of_a(0.12))), "random-features", {"scale": "rsqrt"})
+    row = suite.row("approximates")
+    assert (row.verdict, "false alarms" in row.line) == ("holds", False)
+    assert "how often a right program fails is not known" in row.line
+
+
 @pytest.mark.slow("features with a floor that is too high stay inside")
 def test_outputs_that_scatter_only_where_there_are_many_keys_fail():
     """So do those whose normaliser comes near zero there. Without a rule of its own this is not judged."""
