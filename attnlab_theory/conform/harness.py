@@ -20,7 +20,10 @@ import numpy as np
 SLOW = "hung"
 """The fault of a call, or of an import, that took too long."""
 
-METHODS = ("step", "init_cache", "reset", "reorder_cache", "_reorder_cache")
+RESETS = ("reset", "reset_cache", "reset_kv_cache", "clear_cache")
+"""Methods that make a cache of a target empty."""
+
+METHODS = ("step", "init_cache", *RESETS, "reorder_cache", "_reorder_cache")
 """Methods of an object that may be called beside itself."""
 
 

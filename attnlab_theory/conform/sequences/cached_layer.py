@@ -38,7 +38,8 @@ class CachedLayerSuite(StepSuite):
             self.find_mask()
         self.settle()
         keeps = "comes back" if self.form.returns else "is changed in place"
-        holds = ", ".join(self.form.names) or f"inside the object, begun by {self.form.start}"
+        begun = self.form.start or f"{self.form.position} of 0"
+        holds = ", ".join(self.form.names) or f"inside the object, begun by {begun}"
         of = self.form.method or "f"
         self.profile += [
             ("framework", self.framework),
@@ -220,6 +221,10 @@ class CachedLayerSuite(StepSuite):
             fed = self.run(x, range(1, x[0].shape[-2]) if form.flat else (), number)
             return (None, fed.trouble) if fed.trouble else (fed.output, None)
         if not form.method:
+            # What lives in the target goes on from the call before, unless it begins anew.
+            _, trouble = ((), None) if form.names else self.begin(len(x[0]), max(x[0].shape[-2], self.long), number)
+            if trouble:
+                return None, trouble
             fed = self.feed(x, 0, ())
             if number:
                 fed = self.feed(x, 0, (), number)

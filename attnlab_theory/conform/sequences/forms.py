@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform.harness import RESETS
 from attnlab_theory.conform.sequences.suite import CAUSAL, REMEDY, first_places, named, unsaid
 
 CACHES = (
@@ -88,7 +89,7 @@ class Form:
     position: str = ""
     """The parameter that says where tokens stand."""
     must: bool = False
-    """Whether that must be given."""
+    """Whether that must be given. A cache that lives in the target begins anew at the first place."""
 
 
 def form_of(about: Mapping[str, Any], name: str) -> Form:
@@ -100,14 +101,14 @@ def form_of(about: Mapping[str, Any], name: str) -> Form:
     methods = about.get("methods", {})
     method = "step" if "step" in methods else ""
     parameters = methods["step"] if method else about["parameters"]
-    start = next((each for each in ("init_cache", "reset") if each in methods), "")
+    start = next((each for each in ("init_cache", *RESETS) if each in methods), "")
     lower = {each[0].lower(): each[0] for each in parameters or ()}
     found = next((pair for pair in PAIRS if set(pair) <= set(lower)), ())
     names = tuple(lower[each] for each in found) or tuple([n] if (n := named(parameters, CACHES)) else [])
-    if not names and not start:
+    asks, position = named(parameters, ASKS), named(parameters, (*OFFSETS, *POSITIONS))
+    if not names and not start and not position:
         raise ValueError(f"{name} has no parameter for a cache ({', '.join(CACHES[:4])}, ...): {REMEDY}")
     flag, mask = named(parameters, CAUSAL), named(parameters, MASKS)
-    asks, position = named(parameters, ASKS), named(parameters, (*OFFSETS, *POSITIONS))
     known = (*names, flag, mask, asks, position)
     inputs = [each for each in first_places(parameters) if each not in known]
     must = unsaid(parameters, *known)
@@ -128,5 +129,6 @@ def form_of(about: Mapping[str, Any], name: str) -> Form:
         mask=mask,
         asks=asks,
         position=position,
-        must=any(must for each, _, must in parameters or () if each == position),
+        # Without a cache that is handed over, and without a beginning, only their place tells what is new.
+        must=any(must for each, _, must in parameters or () if each == position) or not (names or start),
     )

@@ -9,8 +9,9 @@ import numpy as np
 from attnlab_theory.conform.calls import Kept, Reply
 from attnlab_theory.conform.codes import framed
 from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
+from attnlab_theory.conform.harness import RESETS
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
-from attnlab_theory.conform.sequences.forms import CACHES
+from attnlab_theory.conform.sequences.forms import CACHES, OFFSETS
 from attnlab_theory.conform.sequences.rounding import apart, of_logits
 from attnlab_theory.conform.sequences.suite import (
     COMPILED,
@@ -63,14 +64,17 @@ class LanguageModelSuite(CacheSuite):
         places = first_places(parameters)
         self.ids = named(parameters, IDS[:4]) or (places or ["ids"])[0]
         self.by_name = bool(parameters) and self.ids in {each[0] for each in parameters} and self.ids != places[0]
-        if more := unsaid(parameters, self.ids):
+        self.start, self.lives = named(parameters, OFFSETS), False
+        self.cache = named(parameters, MODEL_CACHES)
+        methods = () if self.cache or self.start else self.about.get("methods", ())
+        self.reset = next((each for each in RESETS if each in methods), "")
+        if more := unsaid(parameters, self.ids, self.start):
             raise ValueError(
                 f"{self.caller.name}: it must be given {', '.join(more)}, but is called as f(ids): {REMEDY}"
             )
         self.mask = named(parameters, ("attention_mask",))
         self.positions = named(parameters, ("position_ids",))
         self.use_cache = named(parameters, ("use_cache",))
-        self.cache = named(parameters, MODEL_CACHES)
         self.keep: tuple[int | str, ...] = ()
         self.number_kind, self.flat, self.spread = "float32", False, 1.0
         self.rival: LanguageModelSuite | None = None
@@ -80,6 +84,9 @@ class LanguageModelSuite(CacheSuite):
             self.long = 18
         if self.cache:
             self._cached()
+        elif self.start or self.reset:
+            self.lives = self._remembers()
+        self.explicit = bool(self.keep)
         self._measured()
         said = "declared" if "vocabulary" in self.declared else "found by trial"
         self.profile += [
@@ -87,7 +94,7 @@ class LanguageModelSuite(CacheSuite):
             ("ids", f"{self.ids} " + ("[t]" if self.flat else "[b t]") + ", int64"),
             ("vocabulary", f"{self.vocabulary} ({said})"),
             ("logits", self.number_kind),
-            ("cache", f"{self.cache}, which comes back {self.back}" if self.keep else "none"),
+            ("cache", self._told()),
             ("looks back", f"another token before moves the last logits by {self.power:,.2g} tolerances"),
             ("padding", self.mask + (f" and {self.positions}" if self.positions else "") if self.mask else "none"),
         ]
@@ -138,6 +145,29 @@ class LanguageModelSuite(CacheSuite):
         if not came:
             self.profile.append((self.cache, f"cannot be used: {why}"))
 
+    def _remembers(self) -> bool:
+        """Whether a token that comes later looks back at an earlier call: then a cache lives in the model.
+
+        If not, where a token stands is told for the sake of its position alone.
+        """
+        x, other = self.draw(2, 5, 3), self.draw(2, 5, 4)
+        lasts = []
+        self.lives = True
+        for begun in (x, other, x):
+            self.begin(2, 5)
+            first = self.feed(self.part(begun, 0, 4), 0, ())
+            last = self.feed(self.part(x, 4, 5), 4, ())
+            if first.trouble or last.trouble:
+                return False
+            lasts.append(last.output)
+        self.chunked = not self.feed(self.part(x, 2, 4), 2, ()).trouble
+        return np.array_equal(lasts[0], lasts[2]) and not np.array_equal(lasts[0], lasts[1])
+
+    @property
+    def caches(self) -> bool:
+        """Whether there is a cache: one that is handed over, or one that lives in the model."""
+        return bool(self.keep) or self.lives
+
     def _measured(self) -> None:
         """The spread of the logits, and by how many tolerances the last move when the token before is another."""
         (ids,) = self.draw(2, 12, 1)
@@ -153,6 +183,11 @@ class LanguageModelSuite(CacheSuite):
         with np.errstate(divide="ignore", invalid="ignore"):
             moved = apart(one, two)[:, -1] / of_logits(self.number_kind, one, self.spread)[:, -1]
         self.power = float(np.nan_to_num(moved).max())
+
+    def _told(self) -> str:
+        if self.lives:
+            return f"in the model, begun by {self.reset or f'{self.start} of 0'}"
+        return f"{self.cache}, which comes back {self.back}" if self.keep else "none"
 
     @property
     def back(self) -> str:
@@ -185,7 +220,12 @@ class LanguageModelSuite(CacheSuite):
         """One call of all tokens."""
         ids = ids[0] if self.flat else ids
         names: dict[str, np.ndarray | Kept] = dict(more.pop("named", {}))
-        plain = {self.use_cache: bool(more.get("keep"))} if self.use_cache else {}
+        goes_on = more.pop("goes_on", False)
+        if self.reset and not goes_on:
+            self.ask(method=self.reset, reads=False, number=number)
+        asks = bool(more.get("keep")) or (self.lives and goes_on)
+        plain: dict[str, Any] = {self.use_cache: asks} if self.use_cache else {}
+        plain |= {self.start: more.pop("past", 0)} if self.start else {}
         given = () if self.by_name else (ids,)
         if self.by_name:
             names = {self.ids: ids, **names}
@@ -206,15 +246,18 @@ class LanguageModelSuite(CacheSuite):
         return self.read(self.all(x[0], number), x[0])
 
     def begin(self, batch: int, capacity: int, number: int = 0) -> tuple[State, Trouble | None]:
-        """A new cache is none at all."""
-        del batch, capacity, number
-        return (), None
+        """A new cache is none at all; one that lives in the model is made empty."""
+        del batch, capacity
+        if not self.reset:
+            return (), None
+        return (), self.ask(method=self.reset, reads=False, number=number).trouble
 
     def feed(self, x: Inputs, past: int, state: State, number: int = 0, **more: Any) -> Fed:
         """Some tokens, and the cache before them."""
-        del past
         named = dict(more.get("named", {})) | ({self.cache: state[0]} if state else {})
-        reply = self.all(x[0], number, named=named, keep=self.keep)
+        place: dict[str, Any] = {"past": past} if self.start else {}
+        place |= {"goes_on": True} if self.lives else {}
+        reply = self.all(x[0], number, named=named, keep=self.keep, **place)
         output, trouble = self.read(reply, x[0])
         if output is None:
             assert trouble is not None
@@ -262,6 +305,8 @@ class LanguageModelSuite(CacheSuite):
 
     def shown(self, tokens: int, cuts: Sequence[int], seed: int) -> Shown | None:
         """A sequence that is cut, and the whole, in Python."""
+        if not self.keep:
+            return None
         more = f", {self.cache}=c" + f", {self.use_cache}=True" * bool(self.use_cache)
         place = self.keep[0]
         logits, cache = ("o[0]", "o[1]") if isinstance(place, int) else ("o.logits", f"o.{place}")

@@ -113,7 +113,7 @@ def repeated(suite: LanguageModelSuite) -> Said:
             case "another length":
                 suite.whole(suite.draw(1, 9, 3))
             case "decoding":
-                suite.run((ids,), range(1, 6)) if suite.keep else None
+                suite.run((ids,), range(1, 6)) if suite.caches else None
             case "an id that is refused":
                 suite.all(np.full((1, 3), suite.vocabulary + 10**6))
         again = suite.all(ids)

@@ -1,5 +1,7 @@
 """What padding may not do to a model. Its attention mask is 1 where a token is real, and 0 where it is padding."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attnlab_theory.conform.finding import Verdict
@@ -84,11 +86,13 @@ def cached(suite: LanguageModelSuite) -> Said:
     whole, _ = suite.read(suite.all(ids, named=masked(suite, mask)), ids)
     if whole is None:
         return NOTHING
-    begin = TOKENS - 4
-    first = _stepped(suite, ids, mask, whole, begin, steps_are_masked=True)
+    singles = range(TOKENS - 4, TOKENS)
+    first = _stepped(suite, ids, mask, whole, singles, steps_are_masked=True)
     if first.verdict is Verdict.HOLDS:
-        return first
-    other = _stepped(suite, ids, mask, whole, begin, steps_are_masked=False)
+        # Two tokens at once are of a later turn. Who refuses them is not asked for them.
+        several = _stepped(suite, ids, mask, whole, (singles[0], *singles[2:]), steps_are_masked=True)
+        return several if suite.chunked and several.verdict is Verdict.FAILS else first
+    other = _stepped(suite, ids, mask, whole, singles, steps_are_masked=False)
     return other._replace(verdict=Verdict.CONVENTION) if other.verdict is Verdict.HOLDS else first
 
 
@@ -97,24 +101,27 @@ def _stepped(
     ids: np.ndarray,
     mask: np.ndarray,
     whole: np.ndarray,
-    begin: int,
+    starts: Sequence[int],
     steps_are_masked: bool,
 ) -> Said:
-    """Several padded tokens at once, then one by one, with a mask over the past in each step, or none."""
+    """Several padded tokens at once, then few from each start on, with a mask over the past in them, or none."""
+    begin, several = starts[0], len(starts) < TOKENS - starts[0]
+    then = "two at once" if several else "one by one"
     fed = suite.feed((ids[:, :begin],), 0, (), named=masked(suite, mask[:, :begin]))
-    for t in range(begin, TOKENS):
+    for t, end in zip(starts, (*starts[1:], TOKENS), strict=True):
         if fed.trouble:
             return refused(fed.trouble, tried=5)
-        named = masked(suite, mask[:, : t + 1], t)
+        named = masked(suite, mask[:, :end], t)
         if not steps_are_masked:
             del named[suite.mask]
-        fed = suite.feed((ids[:, t : t + 1],), t, fed.state, named=named)
+        fed = suite.feed((ids[:, t:end],), t, fed.state, named=named)
         if not fed.trouble:
-            verdict = suite.near(fed.output, whole[:, t : t + 1], (ids,))
+            verdict = suite.near(fed.output, whole[:, t:end], (ids,))
             if verdict.fails:
-                line = f"padded at the left, {begin} tokens and then one by one: token {t} is {off(verdict)}"
+                at = t + verdict.place[1]
+                line = f"padded at the left, {begin} tokens and then {then}: token {at} is {off(verdict)}"
                 return Said(Verdict.FAILS, line, 5, ratio=verdict.ratio)
     if fed.trouble:
         return refused(fed.trouble, tried=5)
     more = "" if steps_are_masked else "; a step takes no mask"
-    return Said(Verdict.HOLDS, f"{begin} tokens, then one by one{more}", 5)
+    return Said(Verdict.HOLDS, f"{begin} tokens, then {then}{more}", 5)

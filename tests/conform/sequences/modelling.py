@@ -23,7 +23,7 @@ def run(ids, mask=None, positions=None, past=None, bug="", learned=False):
     if bug == "positions begin again in a step":
         old = 0
     at = np.broadcast_to(old + np.arange(t), (b, t)) if positions is None else positions
-    if bug == "positions are ignored":
+    if bug == "positions are ignored" or (bug == "a later turn counts the padding" and past is not None and t > 1):
         at = np.broadcast_to(old + np.arange(t), (b, t))
     if bug == "cache off by one position" and past is not None:
         at = at + 1
@@ -56,6 +56,8 @@ def run(ids, mask=None, positions=None, past=None, bug="", learned=False):
         if bug == "chunks see their own end" and past is not None:
             seen = np.ones_like(seen)
         seen = np.broadcast_to(seen, (b, t, s))
+        if bug == "a later turn sees the padding" and past is not None and t > 1:
+            mask = None
         if mask is not None and bug != "mask is ignored":
             rows = mask[:1] if bug == "mask of the first row" else mask
             seen = seen & (rows[:, None, -s:] > 0 if bug != "mask hides queries" else rows[:, -t:, None] > 0)
@@ -174,5 +176,7 @@ BUGS = {
     "by the length": "prefixes",
     "half precision when long": "prefixes",
     "caches are shared": "two caches",
+    "a later turn sees the padding": "padding in a cache",
+    "a later turn counts the padding": "padding in a cache",
 }
 """What is wrong with `library`, and the identity that must find it."""

@@ -23,6 +23,11 @@ def by_mask(bug="", meaning="keep", keys=False):
             mask = mask[:, None, None] if keys else mask
             mask = {"keep": lambda: mask, "drop": lambda: ~mask, "added": lambda: mask == 0}[meaning]()
             seen = seen & (mask[:1] if bug == "mask of the first row" else mask)
+        if bug == "two tokens see the padding" and past and t > 1:
+            seen = np.tri(t, s, past, dtype=bool)
+        if bug == "the mask of a chunk begins anew" and past and t > 1 and mask is not None:
+            early = np.concatenate([mask[..., :t], np.ones_like(mask[..., t:])], -1)
+            seen = np.tri(t, s, past, dtype=bool) & early
         if bug == "mask is ignored":
             seen = np.tri(t, s, past, dtype=bool)
         return attend(q, k, v, seen), (k, v)
@@ -82,6 +87,8 @@ BUGS = {
     "steps forget the mask": by_mask,
     "mask of the first row": by_mask,
     "mask is ignored": by_mask,
+    "two tokens see the padding": by_mask,
+    "the mask of a chunk begins anew": by_mask,
     "one place for all rows": by_lengths,
     "the longest counts": by_lengths,
 }
