@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -178,6 +179,16 @@ def _shared(dropping: Dropping) -> bool:
     return "shared" in dropping.drawing.names
 
 
+class Pair(NamedTuple):
+    """Two parts of the masks, which are independent of each other."""
+
+    name: str
+    one: np.ndarray
+    other: np.ndarray
+    share: Literal["seeds", "one mask", "weights"] = "weights"
+    """`one mask` where they may share one by the target's own word; `seeds` where no word lets them."""
+
+
 def independent(dropping: Dropping) -> Said:
     """Heads, batch elements, queries, keys and seeds are dropped independently of each other."""
     rate, n, drawn = 0.3, 32, []
@@ -187,21 +198,21 @@ def independent(dropping: Dropping) -> Said:
             return failed(kept)
         drawn.append(kept)
     masks = np.stack(drawn)
-    pairs = {
-        "two seeds that follow each other": (masks[::2], masks[1::2]),
-        "two batch elements": (masks[:, :1], masks[:, 1:2]),
-        "two heads": (masks[:, :, :1], masks[:, :, 1:2]),
-        "two queries": (masks[..., ::2, :], masks[..., 1::2, :]),
-        "two queries half of them apart": (masks[..., : n // 2, :], masks[..., n // 2 :, :]),
-        "two keys": (masks[..., ::2], masks[..., 1::2]),
-        "two keys half of them apart": (masks[..., : n // 2], masks[..., n // 2 :]),
-    }
+    pairs = (
+        Pair("two seeds that follow each other", masks[::2], masks[1::2], "seeds"),
+        Pair("two batch elements", masks[:, :1], masks[:, 1:2], "one mask"),
+        Pair("two heads", masks[:, :, :1], masks[:, :, 1:2], "one mask"),
+        Pair("two queries", masks[..., ::2, :], masks[..., 1::2, :]),
+        Pair("two queries half of them apart", masks[..., : n // 2, :], masks[..., n // 2 :, :]),
+        Pair("two keys", masks[..., ::2], masks[..., 1::2]),
+        Pair("two keys half of them apart", masks[..., : n // 2], masks[..., n // 2 :]),
+    )
     right, told, width = rate**2 + (1 - rate) ** 2, [], 0.0
-    for name, (one, other) in pairs.items():
+    for name, one, other, share in pairs:
         if not other.size:
             continue
-        if _shared(dropping) and "seeds" not in name:
-            if name in ("two batch elements", "two heads"):
+        if _shared(dropping) and share != "seeds":
+            if share == "one mask":
                 if np.array_equal(one, other):
                     told.append(name)
                 continue
