@@ -1,5 +1,7 @@
 """Caches whose rows are put in another order, and caches of which there is one: right ones, and with bugs."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from tests.conform.sequences import modelling
@@ -199,3 +201,30 @@ def one_place():
 
 
 ONE = {"object": OnePlace, "views": one_place()}
+
+
+class OfTheClass(OnePlace):
+    """The place belongs to the class, so that two objects share it."""
+
+    shared = Place()
+
+    def __init__(self):
+        self.place = self.shared
+
+
+class BySize(OnePlace):
+    """Places are kept by the size of the batch, for all objects."""
+
+    places: ClassVar = {}
+
+    def init_cache(self, batch=2):
+        self.place = self.places.setdefault(batch, Place())
+        return super().init_cache()
+
+
+PER_OBJECT = {
+    "of the object": (OnePlace, "holds"),
+    "of the class": (OfTheClass, "fails"),
+    "by size": (BySize, "fails"),
+}
+"""Whose the single cache is, and what becomes of two objects."""

@@ -41,3 +41,9 @@ def test_a_single_cache_that_lives_in_the_target_is_a_convention(name):
 def test_a_single_cache_that_lives_in_the_target_fails_nothing(name):
     suite = suite_class("decode")(Direct(reordering.ONE[name]), "decode")
     assert [each.line for each in suite.rows() if each.verdict == "fails"] == []
+
+
+@pytest.mark.parametrize("name", reordering.PER_OBJECT)
+def test_each_object_has_a_cache_of_its_own(name):
+    target, verdict = reordering.PER_OBJECT[name]
+    assert row(("decode", target), "two objects").verdict == verdict
