@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from attnlab_theory.conform.asking import ADAPTER as ADAPTER
 from attnlab_theory.conform.attention.cases import rounded, storage
 from attnlab_theory.conform.attention.tolerances import HALF_EPS
 from attnlab_theory.conform.calls import Reply, call
@@ -15,8 +16,6 @@ from attnlab_theory.conform.suite import LawSuite, Row, Wrong
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place
-
-ADAPTER = "write an adapter: attnlab conform --template numpy"
 
 
 class Given(NamedTuple):

@@ -17,7 +17,7 @@ from attnlab_theory.conform.sequences.forms import BATCHES, LAYOUTS, SIZES, form
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
 from attnlab_theory.conform.sequences.steps import StepSuite, styles
-from attnlab_theory.conform.sequences.suite import CAUSAL, Distance, named, off
+from attnlab_theory.conform.sequences.suite import CAUSAL, REMEDY, Distance, named, off
 from attnlab_theory.conform.suite import Said, failed
 
 
@@ -31,6 +31,9 @@ class CachedLayerSuite(StepSuite):
         self.form = form_of(self.about, self.caller.name)
         self.kind_of_numbers, self.steps_only = "float32", False
         self._trial()
+        if not self.form.names and not self.form.start and not self.looks_back():
+            why = "has no parameter for a cache, and a token does not look back at an earlier call"
+            raise ValueError(f"{self.caller.name} {why}: {REMEDY}")
         if self.framework == "jax":
             self.long = 20
         self._axes()

@@ -89,6 +89,19 @@ class CacheSuite(SequenceSuite):
             found += reply.kept
         return tuple(found) if state else (), None
 
+    def looks_back(self) -> bool:
+        """Whether a token that comes later looks back at an earlier call, though no cache is handed over."""
+        x, other = self.draw(2, 5, 3), self.draw(2, 5, 4)
+        lasts = []
+        for begun in (x, other, x):
+            self.begin(2, 5)
+            first = self.feed(self.part(begun, 0, 4), 0, ())
+            last = self.feed(self.part(x, 4, 5), 4, ())
+            if first.trouble or last.trouble:
+                return False
+            lasts.append(last.output)
+        return np.array_equal(lasts[0], lasts[2]) and not np.array_equal(lasts[0], lasts[1])
+
     @functools.cached_property
     def is_one(self) -> bool:
         """Whether two caches that are handed over are the same place, so that one cache lives in the target."""

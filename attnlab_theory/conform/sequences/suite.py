@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform.asking import ADAPTER as REMEDY
 from attnlab_theory.conform.calls import Kept, Reply, call
 from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.precision import Answers, Arrays, Precision, narrower
@@ -26,8 +27,6 @@ POLITE = ("ValueError", "NotImplementedError", "AssertionError")
 
 CAUSAL = ("causal", "is_causal")
 """What a flag is called that hides the future."""
-
-REMEDY = "write an adapter: attnlab conform --template numpy"
 
 
 class Shown(NamedTuple):

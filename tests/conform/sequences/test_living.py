@@ -28,6 +28,11 @@ def test_a_bug_of_a_cache_that_lives_in_the_target_is_found(name):
     assert suite_class(kind)(Direct(target), kind).row("token by token").verdict == "fails"
 
 
+def test_a_function_without_a_cache_is_refused():
+    with pytest.raises(ValueError, match="no parameter for a cache, and a token does not look back at an earlier"):
+        suite_class("decode")(Direct(living.places_without_a_cache), "decode")
+
+
 def test_an_offset_alone_is_no_cache():
     suite, rows = judged(("model", living.only_places))
     assert dict(suite.profile)["cache"] == "none"
