@@ -37,7 +37,7 @@ class Uncallable(Exception):
     parameter: str = ""
     """One that must be given, and of which nothing is known."""
     troubles: Sequence[Trouble] = ()
-    """Of trial calls."""
+    """How many trial calls were made."""
     shows: bool = True
     """Whether its parameters can be seen."""
     takes: Sequence[str] = ()
@@ -399,7 +399,9 @@ def _searched(
     """The best convention of one stage; None if no trial call was answered.
 
     Args:
-        kind, caller, declared: as in `search`.
+        kind: what is promised.
+        caller: makes the calls.
+        declared: conventions that are not searched.
         start: what is known before.
         stage: what is searched.
         refused: where troubles of trial calls are noted.

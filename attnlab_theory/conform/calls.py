@@ -32,7 +32,7 @@ class Reply(NamedTuple):
     narrow: Sequence[str] = ()
     """The types narrower than float64 that took part, of a call that is watched."""
     one: Sequence[int] = ()
-    """Of each object that was kept, the number of an earlier one that has the same place for its numbers; or -1."""
+    """The number of an earlier object with the same place for its numbers, for each that was kept; or -1."""
 
 
 def call(

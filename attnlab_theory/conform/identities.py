@@ -151,7 +151,9 @@ def future(lengths: Sequence[int], few: Sequence[int], changes: Sequence[Mapping
     """The law that outputs stay where what comes after them is replaced.
 
     Args:
-        lengths, few, more: as in `wholes`.
+        lengths: of the tokens.
+        few: those where each shape is compiled.
+        more: what is unusual of the cases.
         changes: what becomes of some arrays, as numpy of x. Those that a target does not take are left out.
     """
 
@@ -203,7 +205,8 @@ def in_parts(
     """The law that parts, each of which continues the state of the one before, are the whole.
 
     Args:
-        lengths, few: as in `wholes`.
+        lengths: of the tokens.
+        few: those where each shape is compiled.
         splits: the lengths of the parts, from that of the whole.
         chunks: the sizes of chunks within the parts.
     """

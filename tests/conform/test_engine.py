@@ -23,7 +23,7 @@ from tests.conform.linear import linear_code
 from tests.conform.positions import right
 
 HERE = Path(conform.__file__).parent
-WORDS = "kind operands case covering calling judge identities sensitivity say show declared"
+WORDS = "kind operands case covering calling judge identities sensitivity say show declarations"
 ENGINE = [HERE / f"{name}.py" for name in WORDS.split(" ")]
 
 

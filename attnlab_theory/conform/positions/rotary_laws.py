@@ -165,7 +165,7 @@ def kind(name: str) -> Callable[[Rotation], Said]:
 
 
 def types(suite: Rotation) -> Said:
-    """A narrow type that is asked first leaves no narrow table behind, and none that grows with a longer text."""
+    """A narrow type that is asked first leaves no narrow table, and none that grows with a longer text."""
     narrow = suite.narrow_kind
     near, far = tuple(range(7)), (300, 0, 257, 1, 2)
     far = tuple(range(300)) if suite.way.told == "rows" else tuple(min(p, together.reach(suite)) for p in far)

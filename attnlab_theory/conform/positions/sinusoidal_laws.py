@@ -191,7 +191,7 @@ def added(suite: Sinusoids) -> Said:
 
 
 def types(suite: Sinusoids) -> Said:
-    """A narrow type that is asked first leaves no narrow table behind, and none that grows with a longer text."""
+    """A narrow type that is asked first leaves no narrow table, and none that grows with a longer text."""
     if suite.told != "x":
         return NOTHING
     narrow = suite.narrow_kind

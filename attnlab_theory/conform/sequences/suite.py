@@ -83,7 +83,7 @@ class SequenceSuite(LawSuite):
         """The types narrower than float64 that were met, while calls are watched."""
         self._narrow = False
         self.places_of: dict[int, int] = {}
-        """Of kept objects, by their number: that of the first one whose numbers lie in the same place."""
+        """The first object whose numbers lie in the same place, for each kept object, by their numbers."""
         self.about = self.caller.about()
         self.find()
         self.calls, self._hung = 0, 0

@@ -53,7 +53,7 @@ def loses_narrow_ones(x, positions):
 
 
 def turns_no_16(x, positions):
-    """Of 16 channels four should turn."""
+    """Four of 16 channels should turn."""
     return x.copy() if x.shape[-1] == 16 else share(0.25)(x, positions)
 
 
