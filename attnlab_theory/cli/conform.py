@@ -71,6 +71,8 @@ class Conform:
     """Seconds that one call may take. Calls of torch and jax get at least 30: they may compile."""
     cases: int | None = None
     """The most cases to try of each property, for a first look."""
+    strict: bool = False
+    """Exit with 1 also if the target has a parameter that nothing is handed over for."""
     json: bool = False
     """Print one JSON value and nothing else."""
     junit: Path | None = None
@@ -223,11 +225,11 @@ class Conform:
             rows.append(row)
             if not self.json:
                 print(report.line_of(row, width), flush=True)
-        code = int(any(row.verdict == "fails" for row in rows))
+        code = int(any(row.verdict == "fails" for row in rows) or (self.strict and bool(suite.never_passed)))
         seconds = time.monotonic() - begun
         places = [place_of(target) for target in (self.target, self.against) if target is not None]
         snippet = suite.snippet(places[0], rows) or suite.replay(places, rows)
-        notes = [*suite.notes(), *([caller.missing] if caller.missing else [])]
+        notes = [*report.notes_of(suite), *([caller.missing] if caller.missing else [])]
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))
         if self.json:

@@ -50,6 +50,11 @@ class DeclaredSuite(Suite):
             case=self.judge.convention.call(found.case) if found.case else "",
         )
 
+    @property
+    def never_passed(self) -> list[str]:
+        """The parameters of the target that are bound to no operand."""
+        return [*self.judge.convention.never_passed]
+
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""
         return say.notes(self.judge)

@@ -74,13 +74,34 @@ def read(came: Any) -> tuple[list[np.ndarray], str, bool]:
     return [np.ascontiguousarray(x, np.float64) for x in numbers], kind, several
 
 
-def strided(x: np.ndarray) -> np.ndarray:
-    """The same numbers, in every second place of the last axis but one of a larger array."""
-    if x.ndim < 2:
+def lain(x: Any, memory: str | bool) -> Any:
+    """The same numbers of numpy or torch as a view of another array.
+
+    Args:
+        x: in one piece. Arrays of jax lie as jax wants.
+        memory: rows or true, every second row of a larger array, after its first; transposed, the last two axes;
+            expanded, an axis along which all is equal has one place; empty or false, as it is.
+    """
+    torch = hasattr(x, "detach")
+    if not memory or x.ndim < 2 or not (torch or isinstance(x, np.ndarray)):
         return x
-    larger = np.zeros((*x.shape[:-2], 2 * x.shape[-2], x.shape[-1]), x.dtype)
-    larger[..., ::2, :] = x
-    return larger[..., ::2, :]
+    if memory == "transposed":
+        turned = x.swapaxes(-1, -2)
+        return (turned.contiguous() if torch else np.ascontiguousarray(turned)).swapaxes(-1, -2)
+    if memory == "expanded":
+        for axis, n in enumerate(x.shape):
+            one = x[(slice(None),) * axis + (slice(1),)]
+            if n > 1 and bool((x == one).all()):
+                # Who reads on finds zeros.
+                x = x.clone() if torch else x.copy()
+                x[(slice(None),) * axis + (slice(1, None),)] = 0
+                steps = [step * (i != axis) for i, step in enumerate(x.stride() if torch else x.strides)]
+                return x.as_strided(x.shape, steps) if torch else np.lib.stride_tricks.as_strided(x, x.shape, steps)
+        return x
+    size = (*x.shape[:-2], 2 * x.shape[-2] + 1, x.shape[-1])
+    larger = x.new_zeros(size) if torch else np.zeros(size, x.dtype)
+    larger[..., 1::2, :] = x
+    return larger[..., 1::2, :]
 
 
 def same(one: np.ndarray, other: np.ndarray) -> bool:

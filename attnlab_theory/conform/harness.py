@@ -69,17 +69,18 @@ class Host:
         """Make one call.
 
         Args:
-            plan: `framework`, `kind`, `strided`, `seconds`, the names of the arrays, and plain keyword arguments.
-                Also, where there are any: `method`, `keep`, the places of what is kept for later calls, and
-                `places` and `kept`, which hand it over by place and by name. `object` is the number of the object
-                of a class. `part` names where the output is found in an object that is returned. `reads` is false
-                if no numbers are expected, and `gradients` if torch need not keep track of them; `tracked` wants
-                those of the arrays. With `cotangent` the last array is one, and the gradients come back in place
-                of the output, end to end. `shared` hands over q in every place, and `times` makes the call again,
-                and compares. `overwrites` calls with twice the arrays, and looks whether the first output stays.
-                `random` names sources of randomness: `frameworks.generators`. `watched` tells as `narrow` which
-                types narrower than float64 take part. `here` is true in the process of the user, who may interrupt.
-                `rows` puts the rows of what was kept in another order: by a method, or its arrays of `batch` rows.
+            plan: `framework`, `kind`, `seconds`, `strided` as `exchange.lain` has it, the names of the arrays, and
+                plain keyword arguments. Also, where there are any: `method`, `keep`, the places of what is kept for
+                later calls, and `places` and `kept`, which hand it over by place and by name. `object` numbers the
+                objects of a class. `part` names where the output is found in an object that is returned.
+                `reads` is false if no numbers are expected, and `gradients` if torch need not keep track of them;
+                `tracked` wants those of the arrays. With `cotangent` the last array is one, and the gradients come
+                back in place of the output, end to end. `shared` hands over q in every place, and `times` makes the
+                call again, and compares. `overwrites` calls with twice the arrays, and looks whether the first
+                output stays. `random` names sources of randomness: `frameworks.generators`. `watched` tells as
+                `narrow` which types narrower than float64 take part. `here` is true in the process of the user, who
+                may interrupt. `rows` puts the rows of what was kept in another order: by a method, or its arrays of
+                `batch` rows.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -88,8 +89,8 @@ class Host:
         # A pair has gone through JSON, which knows lists only.
         plain = {name: tuple(x) if isinstance(x, list) else x for name, x in plan["plain"].items()}
         plan = plan | {"plain": plain | frameworks.generators(plan.get("random", {}))}
-        given = [exchange.strided(x) if plan["strided"] else x for x in arrays]
-        handed = [exchange.handed(x, plan["framework"], plan["kind"]) for x in given]
+        memory = plan["strided"]
+        handed = [exchange.lain(exchange.handed(x, plan["framework"], plan["kind"]), memory) for x in arrays]
         if plan.get("tracked"):
             handed = [frameworks.tracked(x) for x in handed]
         if plan.get("watched"):

@@ -243,12 +243,12 @@ class Recording:
         return (about.get("methods", {}).get(method) if method else about.get("parameters")) or ()
 
     @property
-    def never_passed(self) -> tuple[str, ...]:
+    def never_passed(self) -> list[str]:
         """Parameters of what was called that no call which was answered has handed over."""
         passed = set().union(*self._passed.values())
         called = [each for method in self._passed for each in self._parameters(method)]
         left = [name for name, kind, _ in called if name not in passed and not kind.startswith("VAR")]
-        return tuple(dict.fromkeys(left))
+        return [*dict.fromkeys(left)]
 
     def again(self, block: ExitStack) -> Caller:
         """A caller of the same target, in a child of its own where there are children.

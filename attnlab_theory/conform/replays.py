@@ -17,6 +17,7 @@ from attnlab_theory.conform.codes import (
     equal,
     framed,
     joined,
+    lain,
     packed,
     plain,
     short,
@@ -204,7 +205,7 @@ class _Script:
         handed = [*inputs[:first], *(f"{name}={a}" for name, a in zip(names, inputs[first:], strict=True)), *said]
         several = "[0]" if made.back.report.get("several") else ""
         called = f"lambda {', '.join(inputs)}: {function}({', '.join(handed)}){several}"
-        weights = self._framed(self._array(c, strided=False), c, plan)
+        weights = self._framed(self._array(c, ""), c, plan)
         floats = [n for n, x in enumerate(made.arrays[:-1]) if x.dtype.kind == "f"]
         if plan["framework"] == "torch":
             self.made.append(f"a = [{', '.join(values)}]")
@@ -247,7 +248,7 @@ class _Script:
     def _framed(self, code: str, x: np.ndarray, plan: dict[str, Any]) -> str:
         return framed(code, plan["framework"], plan["kind"] == "bfloat16" and x.dtype == np.float32)
 
-    def _array(self, x: np.ndarray, strided: bool) -> str:
+    def _array(self, x: np.ndarray, memory: str | bool) -> str:
         """The code of an array."""
         code = short(x) or next((name for name, y in self.named if equal(x, y)), "") or self._view(x)
         if not code:
@@ -256,7 +257,7 @@ class _Script:
             self.made.append(f"{name} = {code}" if not code.startswith("copy:") else code[5:].replace("NAME", name))
             self.named.append((name, x))
             code = name
-        return f"np.repeat({code}, 2, -2)[..., ::2, :]" if strided and x.ndim > 1 else code
+        return lain(code, memory, x.shape)
 
     def _view(self, x: np.ndarray) -> str:
         """A part of a stream of normal numbers, by its seed."""

@@ -41,6 +41,12 @@ def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:
     )
 
 
+def notes_of(suite: Suite) -> list[str]:
+    """What was seen on the way, and what was left alone."""
+    left = suite.never_passed
+    return [*suite.notes(), *[f"never passed: {', '.join(left)}"] * bool(left)]
+
+
 def as_json(
     suite: Suite,
     rows: Sequence[Row],
@@ -69,7 +75,8 @@ def as_json(
         "kind": kind,
         "exit_code": code,
         "conventions": dict(suite.profile),
-        "notes": suite.notes(),
+        "notes": notes_of(suite),
+        "never_passed": suite.never_passed,
         "rows": [
             {
                 "identity": r.name,

@@ -211,10 +211,8 @@ def _fact(found: Finding) -> str:
 
 
 def notes(judge: "Judge") -> list[str]:
-    """What was seen on the way, and what was left alone."""
-    left = judge.convention.never_passed
-    found = [f"never passed: {', '.join(left)}"] if left else []
-    found += [f"gives {got} for {given}" for given, got in judge.kinds.items() if got != given] * bool(
+    """What was seen on the way."""
+    found = [f"gives {got} for {given}" for given, got in judge.kinds.items() if got != given] * bool(
         judge.kind.gives
     )
     return found + ([f"prints while it is called: {judge.printed!r}"] if judge.printed else [])

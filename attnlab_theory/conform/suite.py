@@ -217,13 +217,9 @@ class Suite(abc.ABC):
         raise ValueError(f"--against compares no two targets as {self.name}; {caller.name} can be judged by itself")
 
     @property
-    def never_passed(self) -> tuple[str, ...]:
-        """Parameters of the target that were bound to nothing, and left alone."""
+    def never_passed(self) -> list[str]:
+        """The parameters of the target that nothing was handed over for: nobody knows what they do."""
         return self.callers[0].never_passed
-
-    def left_alone(self) -> list[str]:
-        """A note of the parameters that were never passed; none if all were."""
-        return [f"never passed: {', '.join(self.never_passed)}"] if self.never_passed else []
 
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""

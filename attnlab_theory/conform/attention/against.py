@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnlab_theory.conform.attention.apart import is_polite
 from attnlab_theory.conform.attention.asking import Answer, call_of
-from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
+from attnlab_theory.conform.attention.attacks import ATTACKS, COVERED, cases_of
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
@@ -54,11 +55,13 @@ class Rival:
             if here.trouble or there.trouble:
                 if bool(here.trouble) != bool(there.trouble):
                     where, trouble = ("here", here.trouble) if here.trouble else ("there", there.trouble)
-                    if name not in TYPES:
+                    refused = case.kind if case.kind in TYPES else name
+                    if refused not in TYPES and not (name in COVERED and is_polite(trouble)):
                         call = call_of(self.judge.way, case)
                         wrong = Wrong(f"only {where}: {trouble}; {CALL}{call}", trouble, call)
                         return failed(wrong, tried=tried, ratio=np.inf)
-                    self._refused[name] = f"refused {where}"
+                    said = "refused" if refused in TYPES else f"{call_of(self.judge.way, case)}: refused"
+                    self._refused.setdefault(refused, f"{said} {where}")
                 continue
             kind = "float32" if case.kind == "float64" else None
             found = difference(self.judge, case, here, there)

@@ -54,7 +54,7 @@ def ask(
     """
     given = arrays(case) if given is None else given
     plain, named = way.plan(case)
-    plan = {"framework": way.framework, "kind": case.kind, "strided": case.strided, "names": named, "plain": plain}
+    plan = {"framework": way.framework, "kind": case.kind, "strided": case.memory, "names": named, "plain": plain}
     plan |= {"gradients": False, **(more or {})}
     report, came = caller.call(plan, way.handed(given, case))
     if (trouble := trouble_of(report)) is not None:
@@ -89,5 +89,5 @@ def call_of(way: Conventions, case: Case, given: Arrays | None = None) -> str:
     shapes = dict(zip((*way.operands, *named), way.handed(given, case), strict=True))
     said = [f"{name} {[*x.shape]}" for name, x in shapes.items()] + [f"{n}={x}" for n, x in plain.items()]
     more = [case.values] * (case.values != "plain") + [f"mask: {case.mask}"] * (case.mask != "none")
-    more += [f"{case.garbage} in hidden {case.within}"] * bool(case.garbage) + ["strided"] * case.strided
+    more += [f"{case.garbage} in hidden {case.within}"] * bool(case.garbage) + [case.memory] * bool(case.memory)
     return f"{', '.join(said)}, {case.kind}" + (f" ({'; '.join(more)})" if more else "")

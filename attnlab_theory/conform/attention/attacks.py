@@ -1,18 +1,21 @@
 """What a kind implies, tried on cases: one name, one statement and the cases of it."""
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from attnlab_theory.conform.attention.cases import Case
-from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.conventions import Conventions, hiding
+from attnlab_theory.conform.attention.features import rows_of
 from attnlab_theory.conform.attention.fitting import fitted
-from attnlab_theory.conform.attention.layouts import has_batch
+from attnlab_theory.conform.attention.layouts import has_batch, has_heads
 from attnlab_theory.conform.kinds import Kind
 
 FEW = 3
 """Shapes of each attack where every shape is compiled."""
+
+COVERED = ("pairs", "triples")
+"""Attacks whose cases come from the table of features."""
 
 WIDE_WINDOWS = ((17, 49), (16, 40), (33, 70), (65, 100), (64, 130))
 """Windows beside the edges of blocks, and tokens."""
@@ -22,7 +25,7 @@ class Attack(NamedTuple):
     """Cases in which the answer must be the right one."""
 
     statement: str
-    cases: Callable[[Kind, Conventions], Sequence[Case]]
+    cases: Callable[[Kind, Conventions], Iterable[Case]]
 
 
 def _each(name: str, values: Sequence[Any], **others: Any) -> Callable[[Kind, Conventions], list[Case]]:
@@ -66,7 +69,7 @@ def _masks(*names: str, by_head: bool) -> Callable[[Kind, Conventions], list[Cas
 def _padded(kind: Kind, way: Conventions) -> list[Case]:
     """By each means that the target has, also with more keys than queries, as in a cache."""
     means: list[dict[str, Any]] = [{"mask": f"element {end}"} for end in ("end", "start") if way.by_element]
-    means += [{"padding": True}] if "padding" in way.names else []
+    means += [{"padding": "end"}, {"padding": "start"}] if "padding" in way.names else []
     means += [{"lengths": True}] if "lengths" in way.names else []
     return [
         Case(batch=3, queries=t, keys=s, **each) for each in means for t, s in ((8, 8), (3, 9), (1, 17), (33, 33))
@@ -81,9 +84,19 @@ def _biased(kind: Kind, way: Conventions) -> list[Case]:
     ]
 
 
+def _beside(role: str, *values: Any) -> Callable[[Kind, Conventions], list[Case]]:
+    """By itself, at a few lengths."""
+    return lambda kind, way: [
+        Case(**{"queries": n, "keys": n, role: value})
+        for n in (8, 17, 33)
+        for value in values
+        if role in way.names and (has_batch(way.layout) if role == "segments" else has_heads(way.layout))
+    ]
+
+
 def _hidden(garbage: str) -> Callable[[Kind, Conventions], list[Case]]:
     return lambda kind, way: [
-        Case(mask="padded end", garbage=garbage, within=within, queries=6, keys=6) for within in "kv" if way.mask
+        Case(garbage=garbage, within=within, queries=6, keys=6, **hides) for hides in hiding(way) for within in "kv"
     ]
 
 
@@ -95,44 +108,9 @@ def _types(kind_of_numbers: str) -> Callable[[Kind, Conventions], list[Case]]:
     return cases
 
 
-def _features(kind: Kind, way: Conventions) -> dict[str, dict[str, Any]]:
-    """What may be set beside each other, as changes of a case."""
-    found: dict[str, dict[str, Any]] = {
-        "more keys": {"keys": 9},
-        "large scores": {"values": "large"},
-        "strided": {"strided": True},
-        "one query": {"queries": 1},
-        "float64": {"kind": "float64"},
-        "offset values": {"values": "offset"},
-        "17 keys": {"queries": 17, "keys": 17},
-    }
-    if way.mask:
-        found |= {"mask": {"mask": "random"}, "padding": {"mask": "padded end"}}
-    if way.by_head:
-        found["mask by head"] = {"mask": "random", "by_head": True}
-    for role in ("padding", "lengths"):
-        if role in way.names and has_batch(way.layout):
-            found[role] = {role: True}
-    if "scale" in way.names:
-        found["scale"] = {"scale": 0.3}
-    if "softcap" in way.names:
-        found["softcap"] = {"softcap": 2.0}
-    if "window" in way.names and way.window:
-        found["window"] = {"window": 3}
-    if "bias" in way.names:
-        found["bias"] = {"bias": True}
-    if way.bias_by_element:
-        found["bias by element"] = {"bias": True, "bias_by_element": True}
-        found |= {"mask by element": {"mask": "element end"}} if way.by_element else {}
-    return found
-
-
-def _pairs(kind: Kind, way: Conventions) -> list[Case]:
-    found = []
-    for (_, one), (_, other) in itertools.combinations(_features(kind, way).items(), 2):
-        if not set(one) & set(other):
-            found.append(Case(**{"queries": 6, "keys": 6, "seed": len(found), **one, **other}))
-    return found
+def _views(kind: Kind, way: Conventions) -> list[Case]:
+    found = [("rows", "plain"), ("rows", "large"), ("transposed", "plain"), ("expanded", "plain")]
+    return [Case(memory=memory, values=values, queries=4, keys=6) for memory, values in found]
 
 
 def _wanted(kind: Kind, way: Conventions) -> list[Case]:
@@ -180,30 +158,38 @@ ATTACKS: Mapping[str, Attack] = {
     "padding": Attack("padding at either end", _masks("padded end", "padded start", by_head=False)),
     "padding by element": Attack("each batch element has a padding of its own", _padded),
     "bias by element": Attack("each batch element has a bias of its own", _biased),
+    "packed documents": Attack("documents in one sequence do not see each other", _beside("segments", True)),
+    "sinks": Attack(
+        "one more key of each head takes weight, and has no value", _beside("sinks", "normal", "zeros")
+    ),
+    "slopes": Attack("scores fall with the distance by a slope of each head", _beside("slopes", True)),
     "masks by head": Attack("each head has a mask of its own", _masks("random", "one", by_head=True)),
     "hidden numbers": Attack("7e4 in hidden keys and values changes nothing", _hidden("huge")),
-    "non-contiguous": Attack(
-        "arrays that are rows of larger ones", _each("values", ("plain", "large"), strided=True, queries=4, keys=6)
-    ),
+    "non-contiguous": Attack("rows of larger arrays, transposed and expanded views", _views),
     "float64": Attack("float64", _types("float64")),
     "float16": Attack("float16", _types("float16")),
     "bfloat16": Attack("bfloat16", _types("bfloat16")),
-    "pairs": Attack("features in pairs", _pairs),
+    "pairs": Attack("every pair of features, and of sizes", lambda kind, way: rows_of(kind, way, small=False)),
+    "triples": Attack(
+        "every three of the features that hide, share or add", lambda kind, way: rows_of(kind, way, small=True)
+    ),
 }
 """In the order in which they are tried: what most targets fail comes first."""
 
 
-def cases_of(name: str, kind: Kind, way: Conventions) -> list[Case]:
+def cases_of(name: str, kind: Kind, way: Conventions, apart: Collection[frozenset[str]] = ()) -> list[Case]:
     """The cases of an attack that a target can be asked.
 
     Args:
         name: a key of `ATTACKS`.
         kind: what is promised.
         way: how the target is called.
+        apart: features that it refuses together.
     """
     found: list[Case] = []
-    for case in ATTACKS[name].cases(kind, way):
-        case = fitted(case, kind, way)
+    covered = rows_of(kind, way, apart, small=name == "triples") if apart and name in COVERED else None
+    for case in ATTACKS[name].cases(kind, way) if covered is None else covered:
+        case = case if name in COVERED else fitted(case, kind, way)
         square = way.is_causal(case) or bool(way.window)
         if square and way.alignment == "square" and case.queries != case.keys:
             continue
@@ -219,13 +205,13 @@ def cases_of(name: str, kind: Kind, way: Conventions) -> list[Case]:
         if case.bias and case.mask != "none" and "bias" not in way.names:
             continue
         found.append(case)
-    return _of_few_shapes(found) if way.framework == "jax" else list(dict.fromkeys(found))
+    return _of_few_shapes(found) if way.framework == "jax" and name not in COVERED else list(dict.fromkeys(found))
 
 
 def _of_few_shapes(cases: Sequence[Case]) -> list[Case]:
     """The cases of the first shapes among them: jax compiles a program for every shape."""
     shapes: dict[Case, list[Case]] = {}
     for case in cases:
-        sizes = dataclasses.replace(case, seed=0, values="plain", garbage="", strided=False, scale=None)
+        sizes = dataclasses.replace(case, seed=0, values="plain", garbage="", memory="", scale=None)
         shapes.setdefault(sizes, []).append(case)
     return [case for each in list(shapes.values())[:FEW] for case in each]

@@ -6,13 +6,15 @@ is finite in float32. So each type is asked, and one that answers otherwise is t
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.attention.cases import Case, arrays
+from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import HALVES, Judge
+from attnlab_theory.conform.attention.layouts import has_batch
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.finding import FUTURE, Verdict
 from attnlab_theory.conform.kinds import Kind
@@ -36,18 +38,21 @@ def narrow(way: Conventions, kind: Kind) -> int | None:
 
 def blind_rows(judge: Judge, kind: Kind) -> Said:
     """A row that sees nothing: zeros, the mean, NaN, an error, the softmax of what is hidden. Others are right."""
-    if not judge.way.mask:
-        return NOTHING
-    first = _in_type(judge, kind, "float32")
-    if first.verdict is Verdict.FAILS or first.trouble:
-        return first
-    if (padded := _under_padding(judge, kind)).verdict is Verdict.FAILS:
-        return padded
+    first: Said | None = None
+    for hides, padded in _means(judge, kind):
+        found = _in_type(judge, kind, "float32", hides)
+        if found.verdict is Verdict.FAILS:
+            return found
+        if not found.trouble and (under := _under_padding(judge, kind, padded)).verdict is Verdict.FAILS:
+            return under
+        first = first or found
+    if first is None or first.trouble:
+        return first or NOTHING
     told = [first.line]
     for name in HALVES:
         if (name, judge.way.framework) == ("bfloat16", "numpy"):
             continue
-        half = _in_type(judge, kind, name)
+        half = _in_type(judge, kind, name, _means(judge, kind)[0][0])
         if half.verdict is Verdict.CONVENTION and half.trouble:
             continue
         if half.verdict is Verdict.FAILS and (half.counterexample or half.trouble is FUTURE):
@@ -57,60 +62,81 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
     return first._replace(line="; ".join(told))
 
 
-def _under_padding(judge: Judge, kind: Kind) -> Said:
+Fields = Mapping[str, Any]
+"""Of a case."""
+
+
+def _means(judge: Judge, kind: Kind) -> list[tuple[Fields, Fields]]:
+    """What hides all that a row sees, and what hides the first keys, as padding: by a mask, and by one of keys."""
+    way = judge.way
+    masks: list[tuple[Fields, Fields]] = [({"mask": "blind"}, {"mask": "padded start"})] if way.mask else []
+    if "padding" in way.names and has_batch(way.layout):
+        # Every row of one element is blind, or the rows before its first key.
+        past = way.is_causal(fitted(Case(), kind, way))
+        masks.append(({"batch": 3, "padding": "start" if past else "all"}, {"batch": 3, "padding": "start"}))
+    return masks
+
+
+def _drawn(judge: Judge, kind: Kind, fields: Fields) -> tuple[Case, Arrays, np.ndarray]:
+    """A case, its arrays, and which rows see nothing, [b t]."""
+    way = judge.way
+    some = {"batch": 1, "queries": 6, "keys": 6, "window": narrow(way, kind), "seed": 3}
+    case = fitted(Case(**some | {**fields}), kind, way)
+    given = arrays(case)
+    seen = np.broadcast_to(way.problem(given, case).visible, (case.batch, case.heads, 6, 6))
+    return case, given, ~seen[:, 0].any(-1)
+
+
+def _under_padding(judge: Judge, kind: Kind, fields: Fields) -> Said:
     """Whether a row reads what its kind hides, where a mask hides only what is left: the first keys, as padding.
 
     A whole row that is masked may be found by its mask alone. This row is found only by both together.
     """
-    way = judge.way
-    case = fitted(
-        Case(batch=1, queries=6, keys=6, window=narrow(way, kind), seed=3, mask="padded start"), kind, way
-    )
-    given = arrays(case)
-    blind = ~way.visible(case, given.mask)[0, 0].any(axis=1)
-    by_kind = ~way.visible(dataclasses.replace(case, mask="none"), None)[0, 0]
-    hidden = by_kind[blind].all(axis=0)
+    case, given, blind = _drawn(judge, kind, fields)
+    by_kind = ~judge.way.visible(dataclasses.replace(case, mask="none"), None)[0, 0]
+    hidden = by_kind[blind.any(0)].all(axis=0)
     if not blind.any() or not hidden.any():
         return NOTHING
     louder = given._replace(v=given.v + 8 * hidden[None, None, :, None].astype(given.v.dtype))
     answers = [judge.ask(case, each) for each in (given, louder)]
     if any(each.trouble for each in answers):
         return NOTHING
-    before, after = (each.output[:, :, blind] for each in answers)
-    if np.allclose(before, after, atol=NEAR["float32"], equal_nan=True):
+    before, after = (each.output.transpose(0, 2, 1, 3)[blind] for each in answers)
+    near = np.isclose(after, before, atol=NEAR["float32"], equal_nan=True)
+    if near.all():
         return Said(Verdict.HOLDS, "")
-    saw(
-        judge.caller, after, before, np.where(np.isclose(after, before, atol=NEAR["float32"]), 0, 1 + np.abs(after))
-    )
-    row = int(np.argmax(blind))
+    saw(judge.caller, after, before, np.where(near, 0, 1 + np.abs(after)))
+    row = int(np.argmax(blind.any(0)))
     line = f"row {row}, whose own keys are all padding, moves with the values of other keys: {READS}"
     return Said(Verdict.FAILS, line, trouble=FUTURE)
 
 
-def _in_type(judge: Judge, kind: Kind, name: str) -> Said:
+def _in_type(judge: Judge, kind: Kind, name: str, fields: Fields) -> Said:
     way = judge.way
-    square = Case(batch=1, queries=6, keys=6, window=narrow(way, kind), seed=3, kind=name)
     names = set()
     for values in ("zeros", "plain"):
-        case = fitted(dataclasses.replace(square, mask="blind", values=values), kind, way)
-        given = arrays(case)
+        case, given, blind = _drawn(judge, kind, {"kind": name, "values": values, **fields})
         answer = judge.ask(case, given)
         if answer.trouble:
             return refused(answer.trouble)
         if (others := judge.judge(case)).fails:
             wrong = Wrong(others.why, others.answer.trouble)
             return failed(wrong, "beside a row that sees nothing: ", counterexample=case)
-        row, hidden = answer.output[0, :, 3], dataclasses.replace(case, mask="none")
-        everything = attend(dataclasses.replace(way, causal="never").problem(given, hidden)).output[0, :, 3]
-        allowed = attend(way.problem(given._replace(mask=None), hidden)).output[0, :, 3]
-        v = way.problem(given, case).v[0]
-        past = way.visible(hidden, None)[0, 0, 3]
+        b, t = (int(i) for i in np.argwhere(blind)[-1])
+        row, hidden = answer.output[b, :, t], dataclasses.replace(case, mask="none", padding="")
+        bare = given._replace(mask=None, padding=None)
+        unhidden = dataclasses.replace(way, causal="never", window="")
+        everything = attend(unhidden.problem(bare, hidden)).output[b, :, t]
+        allowed = attend(way.problem(bare, hidden)).output[b, :, t]
+        v = way.problem(given, case).v[b]
+        past = way.visible(hidden, None)[0, 0, t]
         outcomes = {
             "zeros": np.zeros_like(row),
             "the mean of what the mask alone hides": v[:, past].mean(1),
             "the mean of all values": v.mean(1),
             "the softmax of what the mask alone hides": allowed,
             "the softmax of everything": everything,
+            "its own value": v[:, t],
         }
         if np.isnan(row).all():
             names.add("NaN")

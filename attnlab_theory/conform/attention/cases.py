@@ -35,6 +35,7 @@ MASKS: Mapping[str, str] = {
     "padded start": "mask = np.zeros({m}, bool) | (np.arange({s}) >= {s} // 3)",
     "element end": "mask = np.zeros({e}, bool) | (np.arange({s}) < {s} - {hides})",
     "element start": "mask = np.zeros({e}, bool) | (np.arange({s}) >= {hides})",
+    "ends": "mask = np.zeros({m}, bool) | (abs(2 * np.arange({s}) + 1 - {s}) >= {s} - 2 * max({s} // 8, 1))",
     "blind": "mask = np.zeros({m}, bool) | (np.arange({t})[:, None] != {t} // 2)",
 }
 """How a mask is drawn; True keeps. A random one lets every token see itself, from either end."""
@@ -76,7 +77,8 @@ class Case:
     """One of `GARBAGE`, put into the last third of the keys; the mask hides them."""
     within: str = "k"
     """Where the garbage is: k, v."""
-    causal: bool = False
+    causal: bool | None = None
+    """Whether the flag hides the future; None is as the kind promises."""
     window: int | None = None
     ahead: int | None = None
     """How many keys after itself a query sees, where a window is a pair; by default as many as before it."""
@@ -88,12 +90,19 @@ class Case:
     """Whether each batch element has a bias of its own."""
     biases: str = ""
     """One of `BIASES`."""
-    padding: bool = False
-    """Whether a mask of keys, [b s], hides the end of each batch element."""
+    padding: str = ""
+    """What a mask of keys, [b s], hides: some keys at the start or the end of each batch element; a third, the last
+    of each; all of one element."""
     lengths: bool = False
     """Whether the number of keys that count is given for each batch element."""
-    strided: bool = False
-    """Whether the arrays are every second row of larger ones."""
+    segments: bool = False
+    """Whether each batch element is several documents, which do not see each other; their numbers are [b s]."""
+    sinks: str = ""
+    """The scores of a key without a value that each head has beside its own, [h]: normal, zeros."""
+    slopes: bool = False
+    """Whether each head has a slope by which scores fall with the distance, [h]."""
+    memory: str = ""
+    """How the arrays lie in memory: a word of `exchange.lain`; empty is in one piece."""
     seed: int = 0
 
 
@@ -111,6 +120,21 @@ class Arrays(NamedTuple):
     """[b s], True keeps."""
     lengths: np.ndarray | None = None
     """[b]."""
+    segments: np.ndarray | None = None
+    """[b s]."""
+    sinks: np.ndarray | None = None
+    """[h]."""
+    slopes: np.ndarray | None = None
+    """[h]."""
+
+
+ROLES = Arrays._fields[3:]
+"""What is handed over beside queries, keys and values, by the fields of a case, in this order."""
+
+
+def asks(case: Case, role: str) -> bool:
+    """Whether a case hands over an array of a role."""
+    return case.mask != "none" if role == "mask" else bool(getattr(case, role))
 
 
 def storage(kind: str) -> str:
@@ -122,11 +146,13 @@ def lines(case: Case) -> list[str]:
     """The lines of numpy that draw the arrays `q`, `k`, `v`, `mask` and `bias` of a case."""
     half = case.kind in ("float16", "bfloat16")
     t, s = case.queries, case.keys
+    # Of many keys more than a block of 64.
+    hidden = f"(np.arange({case.batch}) + 1) % 3 * {s // 3 if s > 64 else s // 4}"
     words = {
         "t": t,
         "s": s,
         "e": (case.batch, 1, t, s),
-        "hides": f"(np.arange({case.batch})[:, None, None, None] + 1) % 3 * {s // 4}",
+        "hides": f"({hidden})[:, None, None, None]",
         "m": (case.batch, case.heads, t, s) if case.by_head else (t, s),
         "tiny": {"float64": "1e-309", "float16": "1e-7"}.get(case.kind, "1e-40"),
         "loud": 20 if half else 100,
@@ -141,18 +167,30 @@ def lines(case: Case) -> list[str]:
     found = [f"r = np.random.default_rng({case.seed})"]
     found += [f"{name} = r.standard_normal({shape})" for name, shape in drawn]
     found += [line.format(**words) for line in VALUES[case.values]]
+    if case.memory == "expanded":
+        axis = 0 if case.batch > 1 else 1
+        found.append(f"q, k, v = (np.repeat(x[{':, ' * axis}:1], x.shape[{axis}], {axis}) for x in (q, k, v))")
     if case.garbage:
         found.append(f"{case.within}[:, :, {s - s // 3}:] = {GARBAGE[case.garbage].format(**words)}")
     if case.mask != "none":
         found.append(MASKS[case.mask].format(**words))
-    count = f"{s} - (np.arange({case.batch}) + 1) % 3 * {s // 4}"
-    found += [f"padding = np.arange({s}) < ({count})[:, None]"] if case.padding else []
-    found += [f"lengths = {count}"] if case.lengths else []
+    shown = {
+        "end": f"np.arange({s}) < ({s} - {hidden})[:, None]",
+        "start": f"np.arange({s}) >= ({hidden})[:, None]",
+        "third": f"np.arange({s}) + 0 * np.arange({case.batch})[:, None] < {s} - {s} // 3",
+        "all": f"np.arange({s}) >= ({s} * (np.arange({case.batch}) == {case.batch} // 2))[:, None]",
+    }
+    found += [f"padding = {shown[case.padding]}"] if case.padding else []
+    found += [f"lengths = {s} - {hidden}"] if case.lengths else []
     if case.bias:
         of = (case.batch,) if case.bias_by_element else ()
         found.append(f"bias = r.standard_normal({(*of, case.heads, t, s)})")
         found += [BIASES[case.biases].format(**words)] if case.biases else []
-    named = "q, k, v, bias" if case.bias else "q, k, v"
+    found += [f"segments = (np.arange({s}) + np.arange({case.batch})[:, None]) // 5"] if case.segments else []
+    drawn_sinks = {"normal": f"r.standard_normal({case.heads})", "zeros": f"np.zeros({case.heads})"}
+    found += [f"sinks = {drawn_sinks[case.sinks]}"] if case.sinks else []
+    found += [f"slopes = 0.5 ** (1 + np.arange({case.heads}))"] if case.slopes else []
+    named = ", ".join(["q, k, v", *(role for role in ("bias", "sinks", "slopes") if asks(case, role))])
     return [*found, f"{named} = (x.astype('{storage(case.kind)}') for x in ({named}))"]
 
 
@@ -161,10 +199,10 @@ def arrays(case: Case) -> Arrays:
     names: dict[str, np.ndarray] = {}
     with np.errstate(over="ignore"):
         exec("\n".join(lines(case)), {"np": np}, names)
-    mask, bias = names.get("mask"), names.get("bias")
-    q, k, v = (rounded(names[name], case.kind) for name in "qkv")
-    bias = None if bias is None else rounded(bias, case.kind)
-    return Arrays(q, k, v, mask, bias, names.get("padding"), names.get("lengths"))
+    found = {name: names.get(name) for name in Arrays._fields}
+    return Arrays(
+        **{x: rounded(y, case.kind) if y is not None and y.dtype.kind == "f" else y for x, y in found.items()}
+    )
 
 
 def rounded(x: np.ndarray, kind: str) -> np.ndarray:

@@ -8,8 +8,8 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention import masks
-from attnlab_theory.conform.attention.cases import Arrays, Case
-from attnlab_theory.conform.attention.layouts import laid_out, weights_layout
+from attnlab_theory.conform.attention.cases import ROLES, Arrays, Case, asks
+from attnlab_theory.conform.attention.layouts import has_batch, laid_out, weights_layout
 from attnlab_theory.conform.attention.reference import Problem, shared
 
 WINDOWS = ("w keys back, itself included", "w keys back and itself", "w keys to either side", "w/2 to either side")
@@ -46,8 +46,12 @@ class Conventions:
     """One of `scales.NAMES`, or a number."""
     interleaved: bool = False
     """Whether head h reads the keys h % groups."""
+    shares: bool = False
+    """Whether it takes fewer heads of keys than of queries, though its kind does not promise that."""
     window: str = ""
     """One of `WINDOWS`; empty where it has none."""
+    causal_window: str = ""
+    """The same where a flag hides the future, if it is another one."""
     paired: str = ""
     """How a window of w is handed over: `(w, w)` or `(w, 0)`; empty as a number."""
     uneven: bool = False
@@ -80,7 +84,7 @@ class Conventions:
 
     def is_causal(self, case: Case) -> bool:
         """Whether a call hides the future."""
-        return self.causal == "always" or (self.causal == "asked" and case.causal)
+        return self.causal == "always" or (self.causal == "asked" and bool(case.causal))
 
     def span(self, case: Case) -> int | tuple[int, int] | None:
         """The window of a call, as the target takes it."""
@@ -91,17 +95,14 @@ class Conventions:
 
     def plan(self, case: Case) -> tuple[dict[str, Any], list[str]]:
         """The plain arguments of a call, and the names of its arrays beyond q, k, v."""
-        flags = {"causal": True} if self.causal == "asked" and case.causal else {}
+        flags: dict[str, Any] = {"causal": True} if self.causal == "asked" and case.causal else {}
         numbers = {"scale": case.scale, "softcap": case.softcap, "window": self.span(case)}
         flags |= {role: x for role, x in numbers.items() if x is not None and role in self.names}
         flags |= {"grouped": True} if "grouped" in self.names and case.groups != case.heads else {}
         idle = {"causal": False, "scale": self.factor(case), "grouped": False}
         flags |= {role: x for role, x in idle.items() if role in self.musts - flags.keys()}
-        arrays = [self.names["mask"]] if case.mask != "none" or self.adds(case, "mask") else []
-        bias = self.names.get("bias", self.names.get("mask", "bias"))
-        arrays += [bias] if case.bias or self.adds(case, "bias") else []
-        roles = ("padding", "lengths")
-        arrays += [self.names[role] for role in roles if getattr(case, role) or self.adds(case, role)]
+        names = {"bias": self.names.get("mask", "bias"), **self.names}
+        arrays = [names[role] for role in ROLES if asks(case, role) or self.adds(case, role)]
         return {**self.always, **{self.names[role]: x for role, x in flags.items()}}, arrays
 
     def handed(self, given: Arrays, case: Case) -> list[np.ndarray]:
@@ -119,15 +120,14 @@ class Conventions:
             found.append(laid_out(bias if each else bias[None], axes if each else axes.replace("b", "")))
         if given.padding is not None:
             found.append(masks.said(given.padding, self.padding, given.q.dtype))
-        found += [] if given.lengths is None else [given.lengths]
+        found += [x for x in (given.lengths, given.segments, given.sinks, given.slopes) if x is not None]
         return [np.ascontiguousarray(x) for x in found]
 
     def adds(self, case: Case, role: str) -> bool:
         """Whether an array is handed over that says nothing."""
         if role not in self.musts or role not in self.names:
             return False
-        given = case.mask != "none" if role == "mask" else bool(getattr(case, role))
-        return not given and not (role == "mask" and case.bias and "bias" not in self.names)
+        return not asks(case, role) and not (role == "mask" and case.bias and "bias" not in self.names)
 
     def _filled(self, given: Arrays, case: Case) -> Arrays:
         """Arrays beside which those stand that must be there: a mask that hides nothing, a bias of zeros."""
@@ -136,6 +136,9 @@ class Conventions:
             "bias": np.zeros((case.heads, case.queries, case.keys), given.q.dtype),
             "padding": np.ones((case.batch, case.keys), bool),
             "lengths": np.full(case.batch, case.keys),
+            "segments": np.zeros((case.batch, case.keys), int),
+            "sinks": np.full(case.heads, -np.inf, given.q.dtype),
+            "slopes": np.zeros(case.heads, given.q.dtype),
         }
         return given._replace(**{role: x for role, x in idle.items() if self.adds(case, role)})
 
@@ -149,7 +152,9 @@ class Conventions:
             seen = seen & np.tri(case.queries, case.keys, shift, dtype=bool)
         width = case.window if case.window is not None else self.fixed_window
         if self.window and width is not None:
-            seen = seen & within(self.window, width, case.queries, case.keys, shift, case.ahead)
+            asked = self.causal == "asked" and case.causal
+            meaning = (self.causal_window if asked else "") or self.window
+            seen = seen & within(meaning, width, case.queries, case.keys, shift, case.ahead)
         return seen
 
     def problem(self, given: Arrays, case: Case) -> Problem:
@@ -161,11 +166,25 @@ class Conventions:
             visible = visible & given.padding[:, None, None]
         if given.lengths is not None:
             visible = visible & (np.arange(case.keys) < given.lengths[:, None, None, None])
+        if given.segments is not None:
+            own = given.segments[:, None]
+            visible = visible & (own[..., -case.queries :, None] == own[..., None, :])
         bias = given.bias
+        if given.slopes is not None:
+            shift = 0 if self.alignment == "start" else case.keys - case.queries
+            far = abs(np.arange(case.queries)[:, None] + shift - np.arange(case.keys))
+            bias = (0.0 if bias is None else bias) - given.slopes[:, None, None].astype(float) * far
         if bias is not None and np.isneginf(bias).any():
             # What has a bias of minus infinity is hidden.
             visible, bias = visible & ~np.isneginf(bias), np.where(np.isneginf(bias), 0, bias)
-        return Problem(given.q, k, v, self.factor(case), visible, bias, cap)
+        found = Problem(given.q, k, v, self.factor(case), visible, bias, cap)
+        return found if given.sinks is None else found.with_sinks(given.sinks)
+
+
+def hiding(way: Conventions) -> list[dict[str, str]]:
+    """The fields of a case that hide the last third of the keys, by each mask that a target takes."""
+    masks = [{"mask": "padded end"}] if way.mask else []
+    return masks + ([{"padding": "third"}] if "padding" in way.names and has_batch(way.layout) else [])
 
 
 def within(meaning: str, width: int, queries: int, keys: int, shift: int, ahead: int | None = None) -> np.ndarray:

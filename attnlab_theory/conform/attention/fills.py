@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention.cases import Case
-from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.conventions import Conventions, hiding
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.probe import probed
@@ -55,7 +55,7 @@ class Found(NamedTuple):
 def finite_fill(judge: Judge, kind: Kind) -> Said:
     """What is hidden has no weight, however much its score is above that of what is visible, in each type."""
     way = judge.way
-    if way.visible(_case(judge, kind, "float32"), _mask(way)).all():
+    if way.visible(_case(judge, kind, "float32"), _mask(way)).all() and not hiding(way):
         return NOTHING
     found: dict[str, Found] = {}
     for name in ("float32", "float16", "bfloat16"):
@@ -70,10 +70,15 @@ def finite_fill(judge: Judge, kind: Kind) -> Said:
 
 def _in_type(judge: Judge, kind: Kind, name: str) -> Found:
     case, mask, down, calls = _case(judge, kind, name), _mask(judge.way), 0.0, 0
-    visible, inside = judge.way.visible(case, mask)[0, 0], "" if name == "float32" else f" in {name}"
+    # A mask of keys hides the same from every query.
+    padding = (
+        np.broadcast_to(np.arange(SIZE) < 4, (case.batch, SIZE)) if hiding(judge.way) and mask is None else None
+    )
+    shown = mask if padding is None else np.broadcast_to(padding[0], (SIZE, SIZE))
+    visible, inside = judge.way.visible(case, shown)[0, 0], "" if name == "float32" else f" in {name}"
     for fill, scores in _scores(name):
         beyond = name == "float16" and fill / judge.way.factor(_as_probed(judge, case)) > LARGEST
-        seen = probed(judge.caller, judge.way, case, mask, scores)
+        seen = probed(judge.caller, judge.way, case, mask, scores, padding)
         judge.calls, calls = judge.calls + 1, calls + 1
         if seen.trouble and name != "float32" and not down:
             return Found(Verdict.HOLDS, f"refused: {seen.trouble}", calls, trouble=seen.trouble)

@@ -33,7 +33,7 @@ def fitted(case: Case, kind: Kind, way: Conventions) -> Case:
         batch=case.batch if has_batch(way.layout) else 1,
         heads=heads,
         groups=groups,
-        causal=kind.causal,
+        causal=kind.causal if case.causal is None else case.causal,
         window=window,
         softcap=softcap,
         bias=kind.wants == "bias" or case.bias,

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.attention.asking import call_of
-from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
+from attnlab_theory.conform.attention.cases import ROLES, Arrays, Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
@@ -66,7 +66,7 @@ def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pu
     way = judge.way
     plain, named = way.plan(case)
     handed = way.handed(given, case)
-    plan = {"framework": way.framework, "kind": case.kind, "strided": case.strided, "names": named, "plain": plain}
+    plan = {"framework": way.framework, "kind": case.kind, "strided": case.memory, "names": named, "plain": plain}
     plan |= {"tracked": True, "cotangent": True}
     judge.calls += 1
     report, came = judge.caller.call(
@@ -75,12 +75,13 @@ def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pu
     if (trouble := trouble_of(report)) is not None:
         return Pulled(trouble, {})
     found, flat = {}, came[0]
-    more = ("mask", "bias", "padding", "lengths")
-    roles = [*way.operands, *(x for x in more if getattr(given, x) is not None or way.adds(case, x))]
+    roles = [*way.operands, *(x for x in ROLES if getattr(given, x) is not None or way.adds(case, x))]
     for role, x in zip(roles, handed, strict=True):
         if x.dtype.kind == "f":
             part, flat = flat[: x.size].reshape(x.shape), flat[x.size :]
-            if role != "bias":
+            if role not in ("q", "k", "v", "bias"):
+                found[role] = part
+            elif role != "bias":
                 found[role] = taken_in(part, way.layout)
             elif case.bias_by_element or way.whole_bias:
                 found[role] = taken_in(part, weights_layout(way.layout))
@@ -188,7 +189,7 @@ def cases(judge: Judge, kind: Kind) -> list[Case]:
     way = judge.way
     some = [
         Case(queries=6, keys=6),
-        Case(queries=6, keys=6, seed=1, strided=True),
+        Case(queries=6, keys=6, seed=1, memory="rows"),
         *([Case(queries=6, keys=6, mask="random")] if way.mask else []),
         *(
             [Case(queries=6, keys=6, mask="padded end", garbage="huge", within=each) for each in "kv"]
@@ -204,6 +205,7 @@ def cases(judge: Judge, kind: Kind) -> list[Case]:
         some += [Case(queries=6, keys=6, kind=each) for each in ("float64", "float16", "bfloat16")]
         some += [Case(queries=6, keys=6, softcap=2.0)] if "softcap" in way.names else []
         some += [Case(queries=6, keys=6, bias=True)] if "bias" in way.names else []
+        some += [Case(queries=6, keys=6, sinks="normal")] if "sinks" in way.names else []
         some += [Case(queries=6, keys=6, bias=True, bias_by_element=True)] if way.bias_by_element else []
     found = [fitted(case, kind, way) for case in some]
     if way.alignment == "square":
@@ -260,11 +262,15 @@ def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
     right, off = slopes(problem, exact, c), room(problem, exact, c, kind or case.kind, judge.accumulate)
     worst = 0.0
     for name, got in back.gradients.items():
-        if name == "mask":
+        if name in ("mask", "slopes"):
             continue
-        expected, most = getattr(right, name), getattr(off, name)
-        if name in "kv":
-            expected, most = (_folded(x, way, case.groups) for x in (expected, most))
+        expected, most = (
+            x.bias[..., -1].sum((0, 2)) if name == "sinks" else getattr(x, name) for x in (right, off)
+        )
+        if name in ("k", "v"):
+            expected, most = (_folded(x[:, :, : case.keys], way, case.groups) for x in (expected, most))
+        if name == "bias":
+            expected, most = (x[..., : case.keys] for x in (expected, most))
         if name == "bias" and got.ndim == 3:
             # All batch elements share it.
             expected, most = expected.sum(0), most.sum(0)
@@ -274,7 +280,7 @@ def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
         worst = max(worst, float(ratio[place]))
         saw(judge.caller, got, expected, ratio)
         if ratio[place] > 1:
-            at = ("[h t s]" if got.ndim == 3 else "[b h t s]") if name == "bias" else "[b h t d]"
+            at = {"bias": "[h t s]" if got.ndim == 3 else "[b h t s]", "sinks": "[h]"}.get(name, "[b h t d]")
             many = "" if np.isinf(ratio[place]) else f", {ratio[place]:,.3g} tolerances off"
             said = f"the gradient of {name} is {got[place]:.7g} where {expected[place]:.7g} is right{many}, "
             call = call_of(way, case)

@@ -11,10 +11,10 @@ from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.suite import NOTHING, Said, failed
 
-GROUPINGS = ((4, 2), (6, 2), (6, 3), (4, 1), (3, 3))
+GROUPINGS = ((4, 2), (6, 2), (6, 3), (4, 1), (3, 3), (8, 2), (32, 8))
 """Heads of queries, and of keys. One head of keys is multi-query attention."""
 
-COMPILED = ((6, 2), (4, 1))
+COMPILED = ((6, 2), (8, 2), (4, 1))
 """Those that a jax target is given."""
 
 

@@ -11,12 +11,13 @@ from attnlab_theory.conform import scales
 from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.extras import added, flagged, sharing, spanned
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.masking import KEYS_MEAN, masked
 from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES
 from attnlab_theory.conform.attention.padding import padded
 from attnlab_theory.conform.attention.parameters import AT_REST, IDLE, order_of, required, roles
-from attnlab_theory.conform.attention.probe import Seen, probed
+from attnlab_theory.conform.attention.probe import order_of_heads, probed
 from attnlab_theory.conform.attention.profiles import Profile, contradicts
 from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.attention.refusals import projects, refuse_unsettled
@@ -74,9 +75,11 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
     way, lines = rested(caller, kind, profile.way, given)
     profile = Profile(way, [*profile.lines, *lines], profile.failures)
     profile = windowed(caller, kind, _causal(caller, kind, declared, profile))
+    for learned in (flagged, sharing, spanned):
+        profile = learned(caller, kind, profile)
     profile = _scaled(caller, kind, declared, masked(caller, kind, declared, profile))
     way, lines = padded(caller, kind, profile.way, profile.failures)
-    return Profile(way, [*profile.lines, *lines], profile.failures)
+    return added(caller, kind, Profile(way, [*profile.lines, *lines], profile.failures))
 
 
 def _laid_out(
@@ -117,7 +120,7 @@ def _laid_out(
                     Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
                 )
                 seen = probed(caller, trial, case)
-                if seen.is_attention and (order := _order(seen, case)) is not None:
+                if seen.is_attention and (order := order_of_heads(seen, case)) is not None:
                     trial = dataclasses.replace(trial, interleaved=order)
                     return _said_layout(kind, declared, profile, trial, about)
                 if not seen.trouble:
@@ -160,16 +163,6 @@ def _said_layout(
     if about.get("mode"):
         lines.append(("mode", about["mode"]))
     return Profile(way, lines, profile.failures)
-
-
-def _order(seen: Seen, case: Case) -> bool | None:
-    """Whether keys are shared interleaved; None if no order fits."""
-    b, h, g = case.batch, case.heads, case.groups
-    first = np.arange(b)[:, None] * g
-    for interleaved, group in ((False, np.arange(h) * g // h), (True, np.arange(h) % g)):
-        if np.array_equal(seen.owners, first + group):
-            return interleaved
-    return None
 
 
 def _causal(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:

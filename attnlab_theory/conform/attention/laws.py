@@ -10,6 +10,7 @@ import numpy as np
 
 from attnlab_theory.conform.attention.blind import blind_rows, narrow
 from attnlab_theory.conform.attention.cases import Case, arrays
+from attnlab_theory.conform.attention.conventions import hiding
 from attnlab_theory.conform.attention.fills import finite_fill
 from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
@@ -51,12 +52,13 @@ def visibility(judge: Judge, kind: Kind) -> Said:
 
 def hidden_nan(judge: Judge, kind: Kind) -> Said:
     """NaN and infinity in hidden places: whether they reach the output is told, for nearly everywhere they do."""
-    if not judge.way.mask:
+    hides = hiding(judge.way)[:1]
+    if not hides:
         return NOTHING
     reach = []
     for garbage in ("nan", "infinity"):
         for within in "kv":
-            case = Case(mask="padded end", garbage=garbage, within=within, queries=6, keys=6)
+            case = Case(garbage=garbage, within=within, queries=6, keys=6, **hides[0])
             answer = judge.ask(fitted(case, kind, judge.way))
             if answer.trouble or not np.isfinite(answer.output).all():
                 reach.append(f"{garbage} in a {'key' if within == 'k' else 'value'}")
@@ -133,8 +135,8 @@ def empty(judge: Judge, kind: Kind) -> Said:
 def inputs_unchanged(judge: Judge, kind: Kind) -> Said:
     """No call has written into what it was given; the last law, for it looks back at all calls before it, too."""
     for mask in ("none", "random") if judge.way.mask else ("none",):
-        for strided in (False, True):
-            judge.ask(fitted(Case(mask=mask, strided=strided), kind, judge.way))
+        for memory in ("", "rows"):
+            judge.ask(fitted(Case(mask=mask, memory=memory), kind, judge.way))
     if judge.changed is None:
         return Said(Verdict.HOLDS, f"in {judge.calls} calls", judge.calls)
     case, names = judge.changed

@@ -90,6 +90,6 @@ def _of_keys(caller: Caller, kind: Kind, way: Conventions) -> Conventions | None
     names = {("padding" if role == "mask" else role): x for role, x in way.names.items()}
     for meaning in KEYS_MEAN:
         trial = dataclasses.replace(way, names=names, padding=meaning)
-        if not isinstance(follows(caller, kind, trial, {"padding": True}), Trouble):
+        if not isinstance(follows(caller, kind, trial, {"padding": "end"}), Trouble):
             return trial
     return None

@@ -20,7 +20,7 @@ from attnlab_theory.conform.recording import remembered, saw
 
 UNLIKE = "weights do not follow it"
 
-FIELDS = {"padding": {"padding": True}, "lengths": {"lengths": True}}
+FIELDS = {"padding": {"padding": "end"}, "lengths": {"lengths": True}}
 
 
 def padded(

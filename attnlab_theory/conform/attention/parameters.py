@@ -16,6 +16,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("lengths", "seqlens", "seq_lens", "seq_lengths", "kv_lengths", "key_lengths", "kv_lens", "valid_lens"),
         *("valid_lengths", "key_value_seq_lengths", "seqlens_k", "cache_seqlens", "nonpad_kv_seqlen"),
     ),
+    "segments": ("segment_ids", "segments", "document_ids", "doc_ids", "sequence_ids"),
+    "sinks": ("sinks", "sink", "attention_sinks", "attn_sinks", "sink_logits", "s_aux"),
+    "slopes": ("alibi_slopes", "slopes"),
 }
 """What parameters are for, by their names."""
 
@@ -34,6 +37,9 @@ IDLE: Mapping[str, str] = {
     "bias": "zeros",
     "padding": "hides nothing",
     "lengths": "all keys",
+    "segments": "one document",
+    "sinks": "minus infinity",
+    "slopes": "zeros",
 }
 """What is handed over, of what must be, where a call asks nothing of it; by role, in words."""
 

@@ -44,6 +44,7 @@ def probed(
     case: Case,
     mask: np.ndarray | None = None,
     scores: np.ndarray | None = None,
+    padding: np.ndarray | None = None,
 ) -> Seen:
     """Ask with q = k = 0 and v = I; the offset of each head says whose values were read.
 
@@ -53,6 +54,7 @@ def probed(
         case: its sizes and flags.
         mask: True keeps, [t s] or [b h t s]; None for none.
         scores: of each key, [s], in place of 0.
+        padding: True keeps, [b s]; None for none.
     """
     b, h, g, t, s = case.batch, case.heads, case.groups, case.queries, case.keys
     kind = "float32" if case.kind == "bfloat16" else case.kind
@@ -68,9 +70,9 @@ def probed(
     v[..., :s] = np.eye(s)
     v[..., s:] = 1.0
     v += np.arange(b * g).reshape(b, g, 1, 1)
-    case = _replaced(case, mask is not None, v.shape[-1])
+    case = _replaced(case, mask is not None, padding is not None, v.shape[-1])
     bias = np.zeros((h, t, s), kind) if case.bias else None
-    answer = ask(caller, way, case, Arrays(q, k, v, mask, bias))
+    answer = ask(caller, way, case, Arrays(q, k, v, mask, bias, padding))
     if answer.trouble:
         return Seen(answer.trouble, np.zeros((0, 0, 0, 0)), np.zeros((0, 0)))
     raw = answer.output[..., -2:].mean(-1) - 1
@@ -80,7 +82,16 @@ def probed(
     return Seen(None, answer.output[..., :s] - np.maximum(owners, 0)[..., None, None], owners)
 
 
-def _replaced(case: Case, masked: bool, value_width: int) -> Case:
-    return dataclasses.replace(
-        case, value_width=value_width, mask="random" if masked else "none", garbage="", values="plain"
-    )
+def _replaced(case: Case, masked: bool, padded: bool, value_width: int) -> Case:
+    said = {"mask": "random" if masked else "none", "padding": "end" if padded else ""}
+    return dataclasses.replace(case, value_width=value_width, garbage="", values="plain", **said)
+
+
+def order_of_heads(seen: Seen, case: Case) -> bool | None:
+    """Whether keys are shared interleaved; None if no order fits."""
+    b, h, g = case.batch, case.heads, case.groups
+    first = np.arange(b)[:, None] * g
+    for interleaved, group in ((False, np.arange(h) * g // h), (True, np.arange(h) % g)):
+        if np.array_equal(seen.owners, first + group):
+            return interleaved
+    return None

@@ -50,6 +50,20 @@ class Problem(NamedTuple):
     softcap: float | None = None
     """Bound of the scores, in size; None is none."""
 
+    def with_sinks(self, sinks: np.ndarray) -> "Problem":
+        """The same with one more key, which every query sees. Its score is the sink of the head, its value 0.
+
+        Args:
+            sinks: of each head, [h].
+        """
+        b, h, t, s = (*self.q.shape[:3], self.k.shape[2])
+        wide = ((0, 0), (0, 0), (0, 1), (0, 0))
+        last = ((0, 0), (0, 0), (0, 0), (0, 1))
+        seen = np.pad(np.broadcast_to(self.visible, (b, h, t, s)), last, constant_values=True)
+        bias = np.pad(np.broadcast_to(0.0 if self.bias is None else self.bias, (b, h, t, s)), last)
+        bias[..., -1] = sinks[:, None]
+        return self._replace(k=np.pad(self.k, wide), v=np.pad(self.v, wide), visible=seen, bias=bias)
+
 
 def attend(given: Problem) -> Attended:
     """Softmax attention, softmax(cap tanh(scale q k^T / cap) + bias) v.

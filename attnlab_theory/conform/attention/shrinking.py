@@ -44,9 +44,26 @@ def smallest(judge: Judge, case: Case, outcome: Outcome) -> tuple[Case, Outcome]
 
 def _simpler(case: Case, way: Conventions) -> Iterator[Case]:
     """Simpler cases, the boldest first."""
-    for field in ("by_head", "bias_by_element", "strided", "garbage", "kind", "bias", "padding", "lengths"):
-        if getattr(case, field) != getattr(PLAIN, field) and not (field == "garbage" and case.mask == "none"):
+    bare = case.mask == "none" and not case.padding
+    for field in (
+        "by_head",
+        "bias_by_element",
+        "memory",
+        "garbage",
+        "kind",
+        "bias",
+        "padding",
+        "lengths",
+        "segments",
+        "sinks",
+        "slopes",
+        "scale",
+    ):
+        hides = field == "padding" and case.garbage
+        if getattr(case, field) != getattr(PLAIN, field) and not hides and not (field == "garbage" and bare):
             yield dataclasses.replace(case, **{field: getattr(PLAIN, field)})
+    if case.causal and way.causal == "asked":
+        yield dataclasses.replace(case, causal=False)
     if case.mask != "none" and not case.garbage:
         yield dataclasses.replace(case, mask="none")
     if case.values == "plain":

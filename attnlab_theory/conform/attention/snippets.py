@@ -3,11 +3,12 @@
 import re
 
 from attnlab_theory.conform.attention import masks
-from attnlab_theory.conform.attention.cases import Case, arrays, lines, storage
+from attnlab_theory.conform.attention.cases import ROLES, Case, arrays, asks, lines, storage
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.judging import Outcome
 from attnlab_theory.conform.attention.layouts import LAYOUTS, weights_layout
 from attnlab_theory.conform.callers import Place
+from attnlab_theory.conform.codes import lain
 
 LITERAL = 24
 """So many numbers at most are written out; more are drawn."""
@@ -33,9 +34,7 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         drawn = lines(case)
     handed = [LAYOUTS[way.layout].format(x=x) for x in way.operands]
     plain, names = way.plan(case)
-    roles = ["mask"] * (case.mask != "none") + [
-        each for each in ("bias", "padding", "lengths") if getattr(case, each)
-    ]
+    roles = [role for role in ROLES if asks(case, role)]
     # What must be given says nothing here.
     t, s, kind = case.queries, case.keys, storage(case.kind)
     idle = {
@@ -43,6 +42,9 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         "bias": f"np.zeros(({case.heads}, {t}, {s}), '{kind}')",
         "padding": f"np.ones(({case.batch}, {s}), bool)",
         "lengths": f"np.full({case.batch}, {s})",
+        "segments": f"np.zeros(({case.batch}, {s}), int)",
+        "sinks": f"np.full({case.heads}, -np.inf, '{kind}')",
+        "slopes": f"np.zeros({case.heads}, '{kind}')",
     }
     added = [role for role in idle if way.adds(case, role)]
     drawn += [f"{role} = {idle[role]}" for role in added]
@@ -61,6 +63,11 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         if role == "bias" and way.whole_bias and not case.bias_by_element:
             shown = LAYOUTS[weights_layout(way.layout)].format(x=f"np.repeat(bias[None], {case.batch}, 0)")
         handed.append(f"{name}={shown}")
+    if case.memory:
+        shape = (case.batch, case.heads)
+        drawn.append(f"lay = lambda x: {lain('x', case.memory, shape)}")
+        laid = (re.sub(r"^(\w+=)?(.*)$", r"\1lay(\2)", x) for x in handed)
+        handed = [x if x.endswith("lengths") else y for x, y in zip(handed, laid, strict=True)]
     handed = [_framed(x, way.framework, case.kind) for x in handed]
     inside = ", ".join([*handed, *(f"{name}={x!r}" for name, x in plain.items())])
     found = ["import sys", "import numpy as np", *(["import torch"] if way.framework == "torch" else [])]
@@ -83,5 +90,5 @@ def _framed(x: str, framework: str, kind: str) -> str:
         return x
     named = re.fullmatch(r"(\w+=)(.*)", x)
     name, value = named.groups() if named else ("", x)
-    is_numbers = not re.search(r"\b(mask|padding|lengths)\b", value) or "astype('float" in value
+    is_numbers = not re.search(r"\b(mask|padding|lengths|segments)\b", value) or "astype('float" in value
     return f"{name}torch.from_numpy({value})" + ".bfloat16()" * (kind == "bfloat16" and is_numbers)

@@ -2,15 +2,17 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from attnlab_theory.conform.attention import snippets
 from attnlab_theory.conform.attention.against import Rival
+from attnlab_theory.conform.attention.apart import Apart, is_polite
 from attnlab_theory.conform.attention.asking import ask, call_of
-from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
+from attnlab_theory.conform.attention.attacks import ATTACKS, COVERED, cases_of
 from attnlab_theory.conform.attention.beside import second_output
 from attnlab_theory.conform.attention.biases import large_biases
 from attnlab_theory.conform.attention.cases import Case, arrays
@@ -21,6 +23,7 @@ from attnlab_theory.conform.attention.groupings import groupings
 from attnlab_theory.conform.attention.guessing import guessed
 from attnlab_theory.conform.attention.judging import HALVES, Judge, Outcome
 from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
+from attnlab_theory.conform.attention.parameters import AT_REST
 from attnlab_theory.conform.attention.paths import gradient_mode
 from attnlab_theory.conform.attention.shrinking import smallest
 from attnlab_theory.conform.attention.states import (
@@ -60,7 +63,10 @@ LAWS: Mapping[str, Law] = {
 COMPARED = ("against", "differences")
 """What is tried where there is another function to compare with."""
 
-COSTLY = ("pairs", "block edges")
+TYPES = ("float64", "float16", "bfloat16")
+"""Identities that are types, which may be refused."""
+
+COSTLY = (*COVERED, "block edges")
 """Identities whose counterexamples stay as they are after the first few."""
 
 
@@ -87,6 +93,7 @@ class AttentionSuite(Suite):
         self._shrunk = 0
         self._counterexamples: dict[Case, str] = {}
         self._refused: set[str] = set()
+        self._apart = Apart(self.judge, self.kind)
 
     def against(self, caller: "Caller") -> None:
         """Compare with another function; what is declared of numbers holds for both."""
@@ -117,17 +124,17 @@ class AttentionSuite(Suite):
         return self._attacked(name)
 
     def _attacked(self, name: str) -> Row | None:
-        # A type that is refused is told once, by the identity of that name.
-        cases = [case for case in cases_of(name, self.kind, self.judge.way) if case.kind not in self._refused]
-        cases = cases[: self.most_cases]
-        if not cases:
-            return None
         found: list[tuple[Case, Outcome]] = []
+        cases: list[Case] = []
         worst, loose, rules = 0.0, 0, [0.0]
-        for case in cases:
+        self._apart.told.clear()
+        for case in itertools.islice(self._cases(name), self.most_cases):
+            cases.append(case)
             outcome = self.judge.judge(case)
             trouble = outcome.answer.trouble
             if trouble is not None and trouble.fault is Fault.NOT_CALLED:
+                continue
+            if name in COVERED and self._apart.explains(case, trouble):
                 continue
             worst = max(worst, outcome.ratio)
             loose += not outcome.judged
@@ -137,6 +144,8 @@ class AttentionSuite(Suite):
                 self.note(trouble)
                 if self._hung >= HUNG:
                     break
+        if not cases:
+            return None
         rule = max(rules) if name in HALVES else None
         if not found:
             if name == "float64" and (line := self.judge.precision.line()):
@@ -146,14 +155,38 @@ class AttentionSuite(Suite):
                 return Row(name=name, verdict=Verdict.NOT_JUDGED, line=line, tried=len(cases))
             line = f"largest error {worst:.2g} of its tolerance" + (f"; {loose} not judged" if loose else "")
             line += "" if rule is None else f"; {rule:.2g} of what flash-attention's rule allows"
-            return Row(name=name, verdict=Verdict.HOLDS, line=line, tried=len(cases), ratio=worst, rule=rule)
+            verdict = Verdict.HOLDS
+            if told := [f"{words}: {trouble}" for words, trouble in self._apart.told.items()]:
+                verdict, line = Verdict.CONVENTION, f"{line}; refused: {'; '.join(told)}"
+            return Row(name=name, verdict=verdict, line=line, tried=len(cases), ratio=worst, rule=rule)
         row = self._convention(name, cases, found) or self._failed(name, len(cases), found)
         return dataclasses.replace(row, rule=rule)
 
+    def _cases(self, name: str) -> Iterator[Case]:
+        """The cases of an attack. Where some are refused together, those that hold the other pairs."""
+        asked: set[Case] = set()
+        apart = None
+        while apart != self._apart.features:
+            apart = self._apart.features
+            for case in cases_of(name, self.kind, self.judge.way, apart):
+                # A type that is refused is told once, by the identity of that name.
+                if case.kind in self._refused and name in COVERED:
+                    case = dataclasses.replace(case, kind="float32")
+                if case.kind not in self._refused and case not in asked:
+                    asked.add(case)
+                    yield case
+                    if apart != self._apart.features:
+                        break
+
     def _convention(self, name: str, cases: list[Case], found: list[tuple[Case, Outcome]]) -> Row | None:
         """What is told rather than failed: a type that is refused."""
-        kinds = ("float64", "float16", "bfloat16")
-        if name not in kinds:
+        if name == "non-contiguous" and all(is_polite(outcome.answer.trouble) for _, outcome in found):
+            line = "; ".join(f"{case.memory}: {outcome.answer.trouble}" for case, outcome in found)
+            trouble = found[0][1].answer.trouble
+            return Row(
+                name=name, verdict=Verdict.CONVENTION, line=f"refused: {line}", tried=len(cases), trouble=trouble
+            )
+        if name not in TYPES:
             return None
         if len(found) == len(cases) and all(outcome.answer.trouble for _, outcome in found):
             self._refused.add(name)
@@ -179,6 +212,11 @@ class AttentionSuite(Suite):
         assert row is not None
         return row
 
+    @property
+    def never_passed(self) -> list[str]:
+        """The parameters that nothing was handed over for, but for dropout, which is off."""
+        return [name for name in self.callers[0].never_passed if name not in AT_REST]
+
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""
         found = [f"gives {got} for {given}" for given, got in self.judge.kinds.items() if got != given]
@@ -195,12 +233,16 @@ class AttentionSuite(Suite):
             return bool(ask(self.callers[0].again(block), self.judge.way, found.case).trouble)
 
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
-        """A snippet of the counterexample with the fewest numbers."""
+        """A snippet of the counterexample with the fewest numbers, of those that anybody sees to be wrong."""
         found = [row.counterexample for row in rows if isinstance(row.counterexample, Found)]
         found = [each for each in found if self._ends_again(each)]
         if not found:
             return []
-        least = min(found, key=lambda each: sum(x.size for x in arrays(each.case) if x is not None))
+
+        def by_size(each: Found) -> tuple[bool, int]:
+            return not each.outcome.is_plain, sum(x.size for x in arrays(each.case) if x is not None)
+
+        least = min(found, key=by_size)
         about = self.caller.about()
         call = "{}" + "()" * bool(about.get("class")) + ".eval()" * bool(about.get("class") and about.get("mode"))
         return snippets.snippet(place, self.judge.way, *least, call)

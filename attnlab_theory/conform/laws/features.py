@@ -71,4 +71,4 @@ class FeatureSuite(Suite):
 
     def notes(self) -> list[str]:
         """What was seen on the way."""
-        return self.left_alone() + self.asker.notes()
+        return self.asker.notes()

@@ -252,7 +252,6 @@ class PositionSuite(LawSuite):
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""
         found = [f"gives {got} for {given}" for given, got in self.kinds.items() if got != given and self.vectors]
-        found += self.left_alone()
         return [*found, *([f"prints while it is called: {self.printed!r}"] if self.printed else [])]
 
     vectors = False

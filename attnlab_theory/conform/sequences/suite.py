@@ -171,7 +171,7 @@ class SequenceSuite(LawSuite):
 
     def notes(self) -> list[str]:
         """What was printed, and the mode of a module."""
-        found = self.left_alone() + [f"prints while it is called: {self.printed!r}"] * bool(self.printed)
+        found = [f"prints while it is called: {self.printed!r}"] * bool(self.printed)
         if self.about["training"]:
             found.append("it is a module in training mode; hand over module.eval() to judge the other")
         return found

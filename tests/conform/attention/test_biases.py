@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab_theory.conform.attention.attacks import cases_of
+from attnlab_theory.conform.attention.attacks import COVERED, cases_of
 from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct, Place
 from tests.conform.wrong import whole
@@ -101,7 +101,9 @@ def test_a_bias_that_is_not_that_of_its_element_fails(target):
 
 @pytest.mark.slow("a snippet that shows the bias of element 0 stays inside")
 def test_a_bias_by_element_is_tried_beside_a_mask_by_element():
-    assert failing(beside_masks) == {"pairs"}
+    found = failing(beside_masks)
+    assert found
+    assert found <= {*COVERED}
 
 
 @pytest.mark.parametrize("target", [of_element_0, of_element_0_without_heads])

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from attnlab_theory.conform.attention.attacks import COVERED
 from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct, place_of
 from tests.conform.wrong import whole
@@ -98,7 +99,7 @@ def test_right_code_holds_and_the_profile_says_what_was_handed_over(target, said
     suite, found = rows(target, kind)
     assert kind == "bias" or said in suite.profile
     assert [row.line for row in found.values() if row.verdict == "fails"] == []
-    assert (kind == "bias" and "bias by element" in found) or found.keys() & {"padding by element", "pairs"}
+    assert (kind == "bias" and "bias by element" in found) or found.keys() & {"padding by element", *COVERED}
 
 
 def first_only(target):

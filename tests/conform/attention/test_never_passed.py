@@ -1,0 +1,146 @@
+"""What a target takes beside q, k and v is handed over and judged, or a line says that it was not."""
+
+import json
+
+import numpy as np
+import pytest
+
+from attnlab_theory.cli import main
+from attnlab_theory.conform.attention.suite import AttentionSuite
+from attnlab_theory.conform.callers import Direct
+from tests.conform.attention.wrong_together import attend, back
+
+
+def packed(bug):
+    """Documents in one sequence."""
+
+    def target(q, k, v, segment_ids=None):
+        t, s = q.shape[-2], k.shape[-2]
+        seen = np.tri(t, s, s - t, dtype=bool)[None, None]
+        if segment_ids is not None:
+            ids = segment_ids[:, np.arange(s) // 8 * 8] if bug == "by blocks of 8" else segment_ids
+            ids = ids[:1] if bug == "of the first element" else ids
+            same = ids[:, None, -t:, None] == ids[:, None, None]
+            before = bug == "the document before" and ids[:, None, -t:, None] == ids[:, None, None] + 1
+            seen = seen & (same | before)
+        return attend(q, k, v, seen)
+
+    return target
+
+
+def with_sinks(bug):
+    """One more key of each head, without a value."""
+
+    def target(q, k, v, sinks=None):
+        if sinks is None:
+            return attend(q, k, v)
+        scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+        sinks = sinks[::-1] if bug == "of another head" else sinks
+        sinks = np.where(sinks == 0, -np.inf, sinks) if bug == "none where it is zero" else sinks
+        sink = sinks[:, None, None].astype(q.dtype)
+        top = np.maximum(scores.max(-1, keepdims=True), sink)
+        raised, more = np.exp(scores - top), np.exp(sink - top)
+        if bug == "not in the sum":
+            more = 0 * more
+        return raised / (raised.sum(-1, keepdims=True) + more) @ v
+
+    return target
+
+
+def sloped(bug):
+    """ALiBi by its slopes."""
+
+    def target(q, k, v, alibi_slopes=None):
+        if alibi_slopes is None:
+            return attend(q, k, v)
+        far = np.maximum(back(q, k), 0) if bug == "the past alone" else abs(back(q, k))
+        far = far - (k.shape[-2] - q.shape[-2]) if bug == "from the first key" else far
+        slopes = alibi_slopes[:, None, None].astype(q.dtype)
+        return attend(q, k, v, bias=(slopes if bug == "risen" else -slopes) * far.astype(q.dtype))
+
+    return target
+
+
+WRONG = [
+    (packed, "causal", "packed documents", ("by blocks of 8", "of the first element", "the document before")),
+    (with_sinks, "multi-head", "sinks", ("of another head", "none where it is zero", "not in the sum")),
+    (sloped, "multi-head", "slopes", ("the past alone", "risen")),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "identity", "bug"), [(*each[:3], bug) for each in WRONG for bug in each[3]]
+)
+def test_what_is_known_by_its_name_is_handed_over_and_judged(make, kind, identity, bug):
+    suite = AttentionSuite(Direct(make(bug)), kind)
+    assert [row.verdict for row in suite.rows([identity])] == ["fails"]
+
+
+@pytest.mark.parametrize(("make", "kind", "identity"), [each[:3] for each in WRONG])
+def test_the_same_code_without_a_bug_holds_also_beside_other_features(make, kind, identity):
+    suite = AttentionSuite(Direct(make("")), kind)
+    assert {row.name: row.verdict for row in suite.rows([identity, "pairs"])} == {
+        identity: "holds",
+        "pairs": "holds",
+    }
+    assert suite.never_passed == []
+
+
+def half_known(q, k, v, mask=None, block_mask=None, *, need_weights=False, dropout_p=0.0):
+    return attend(q, k, v, mask)
+
+
+def test_a_parameter_that_nothing_is_handed_over_for_is_named():
+    suite = AttentionSuite(Direct(half_known), "softmax")
+    assert suite.never_passed == ["block_mask", "need_weights"]
+
+
+def test_a_parameter_that_is_known_but_refused_is_named_too():
+    def target(q, k, v, segment_ids=None):
+        assert segment_ids is None
+        return attend(q, k, v)
+
+    suite = AttentionSuite(Direct(target), "softmax")
+    assert (suite.never_passed, "segment_ids" in dict(suite.profile)) == (["segment_ids"], True)
+
+
+TARGETS = """
+import numpy as np
+
+def attention(q, k, v, block_mask=None, sm_margin=0):
+    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return (raised / raised.sum(-1, keepdims=True)) @ v
+
+def plain(q, k, v):
+    return attention(q, k, v)
+
+def slopes(n_heads, dtype=None):
+    return 2.0 ** (-8.0 * np.arange(1, n_heads + 1) / n_heads)
+
+def turned(x, positions, offset=0):
+    half = x.shape[-1] // 2
+    angle = positions[..., None] * 1e4 ** (-np.arange(half) / half)
+    c, s = np.cos(angle).astype(x.dtype), np.sin(angle).astype(x.dtype)
+    return np.concatenate([x[..., :half] * c - x[..., half:] * s, x[..., half:] * c + x[..., :half] * s], -1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "left"),
+    [
+        ("attention", "softmax", ["block_mask", "sm_margin"]),
+        ("plain", "softmax", []),
+        ("turned", "rotary", ["offset"]),
+    ],
+)
+def test_a_strict_run_fails_for_what_was_never_passed(tmp_path, capsys, name, kind, left):
+    """Each starts two processes."""
+    (tmp_path / "mine.py").write_text(TARGETS)
+    asked = ["conform", f"{tmp_path}/mine.py::{name}", "--as", kind]
+    strict = main([*asked, "--strict", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    usual = main(asked)
+    assert (strict, usual) == (int(bool(left)), 0)
+    assert (told["exit_code"], told["never_passed"]) == (strict, left)
+    assert (f"note: never passed: {', '.join(left)}\n" in capsys.readouterr().out) == bool(left)

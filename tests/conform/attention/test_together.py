@@ -1,0 +1,96 @@
+"""Features beside each other come from a table: a bug that needs two or three of them is found."""
+
+import numpy as np
+import pytest
+
+from attnlab_theory.conform.attention.attacks import COVERED, cases_of
+from attnlab_theory.conform.attention.features import SIZES, columns_of
+from attnlab_theory.conform.attention.suite import AttentionSuite
+from attnlab_theory.conform.callers import Direct
+from tests.conform.attention.wrong_together import DECODER, MEMORY, attend, decoder, reads_memory
+
+
+def rows_of(target, kind, names=COVERED):
+    return {row.name: row for row in AttentionSuite(Direct(target), kind).rows(names)}
+
+
+def failing(target, kind, names=COVERED):
+    return {name for name, row in rows_of(target, kind, names).items() if row.verdict == "fails"}
+
+
+@pytest.mark.parametrize(("bug", "kind"), [(bug, kind) for bug, kinds in DECODER.items() for kind in kinds])
+def test_a_bug_that_needs_two_features_or_a_size_is_found(bug, kind):
+    assert failing(decoder(bug), kind)
+
+
+@pytest.mark.parametrize(
+    "kind", ["softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias"]
+)
+def test_the_same_code_without_a_bug_holds(kind):
+    found = rows_of(decoder(""), kind)
+    assert {row.verdict for row in found.values()} == {"holds"}
+
+
+@pytest.mark.parametrize("bug", MEMORY)
+def test_a_view_of_memory_that_is_misread_is_found(bug):
+    assert failing(reads_memory(bug), "softmax", ["non-contiguous"])
+    assert failing(reads_memory(bug), "softmax", ["pairs"])
+
+
+def test_views_of_memory_that_are_read_right_hold():
+    assert not failing(reads_memory(""), "softmax", ["non-contiguous", "pairs"])
+
+
+def test_every_two_features_of_a_decoder_stand_beside_each_other_at_some_size():
+    suite = AttentionSuite(Direct(decoder("")), "causal")
+    cases = cases_of("pairs", suite.kind, suite.judge.way)
+    assert any(not case.causal and case.window and case.groups < case.heads for case in cases)
+    for wanted in (
+        lambda case: case.causal and case.groups < case.heads,
+        lambda case: case.causal and case.window == 3,
+        lambda case: case.groups < case.heads and case.kind == "float16",
+        lambda case: case.mask != "none" and case.keys == 257,
+        lambda case: case.memory == "transposed" and case.queries == 1,
+        lambda case: case.batch == case.queries == case.keys,
+        lambda case: (case.heads, case.groups) == (32, 8),
+    ):
+        assert any(wanted(case) for case in cases)
+    assert len(SIZES) <= 16
+    assert {"causal", "groups", "window", "mask", "softcap", "bias", "types", "memory"} < {
+        *columns_of(suite.kind, suite.judge.way)
+    }
+
+
+def test_features_that_are_refused_together_are_told_and_the_other_pairs_still_asked():
+    def target(q, k, v, mask=None, is_causal=False):
+        if mask is not None and is_causal:
+            raise ValueError("one of the two")
+        t, s = q.shape[-2], k.shape[-2]
+        return attend(q, k, v, np.tri(t, s, s - t, dtype=bool) if is_causal else mask)
+
+    row = rows_of(target, "softmax")["pairs"]
+    assert (row.verdict, "refused: mask beside causal: ValueError" in row.line) == ("convention", True)
+    assert row.tried > len(SIZES) * 4 - 8
+
+
+def test_views_and_shapes_that_are_refused_are_told():
+    def target(q, k, v):
+        if q.strides[-1] != q.itemsize:
+            raise ValueError("the last axis must be contiguous")
+        if q.shape[-1] > 128:
+            raise ValueError("a width of at most 128")
+        return attend(q, k, v)
+
+    found = rows_of(target, "softmax", ["pairs", "non-contiguous"])
+    assert {row.verdict for row in found.values()} == {"convention"}
+    assert "transposed: ValueError: the last axis" in found["non-contiguous"].line
+    assert all(said in found["pairs"].line for said in ("memory: ValueError", "of width 256: ValueError"))
+
+
+def test_a_usual_shape_that_is_refused_fails():
+    def target(q, k, v):
+        if q.shape[-2] == 129:
+            raise ValueError("129 queries")
+        return attend(q, k, v)
+
+    assert "pairs" in failing(target, "softmax")
