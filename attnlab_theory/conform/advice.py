@@ -72,6 +72,7 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
             "equal keys get unequal weights, so something is added to the scores (a bias by itself: --as alibi)"
         )
         line = unequal if seen.is_attention else "with q = k = 0 its rows are no means of the values"
+        line = suite.diagnosis or line
         return _others(caller, declared, way) or _unknown(suite, line)
     left, right, length = reach
     kind, options, known = "causal" if right == 0 else "softmax", "", dict(declared)

@@ -222,7 +222,7 @@ def pulled_back(
         out = output(called(handed))
         if not out.requires_grad:
             raise TypeError("the output keeps none")
-        inputs = [x for x in handed if x.is_floating_point()]
+        inputs = [x for x in handed if x.requires_grad]
         found = torch.autograd.grad(out, inputs, cotangent.detach().to(out.dtype), allow_unused=True)
         found = [torch.zeros_like(x) if each is None else each for x, each in zip(inputs, found, strict=True)]
     else:

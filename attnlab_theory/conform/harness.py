@@ -72,15 +72,15 @@ class Host:
             plan: `framework`, `kind`, `seconds`, `strided` as `exchange.lain` has it, the names of the arrays, and
                 plain keyword arguments. Also, where there are any: `method`, `keep`, the places of what is kept for
                 later calls, and `places` and `kept`, which hand it over by place and by name. `object` numbers the
-                objects of a class. `part` names where the output is found in an object that is returned.
-                `reads` is false if no numbers are expected, and `gradients` if torch need not keep track of them;
-                `tracked` wants those of the arrays. With `cotangent` the last array is one, and the gradients come
-                back in place of the output, end to end. `shared` hands over q in every place, and `times` makes the
-                call again, and compares. `overwrites` calls with twice the arrays, and looks whether the first
-                output stays. `random` names sources of randomness: `frameworks.generators`. `watched` tells as
-                `narrow` which types narrower than float64 take part. `here` is true in the process of the user, who
-                may interrupt. `rows` puts the rows of what was kept in another order: by a method, or its arrays of
-                `batch` rows.
+                objects of a class. `part` names where the output is found in an object that is returned. `reads` is
+                false if no numbers are expected, and `gradients` if torch need not keep track of them; `tracked`
+                wants those of all arrays, or of some by their places. `by_name` names q, k and v where they have no
+                places. With `cotangent` the last array is one, and the gradients come back in place of the output,
+                end to end. `shared` hands over q in every place, and `times` makes the call again, and compares.
+                `overwrites` calls with twice the arrays, and looks whether the first output stays. `random` names
+                sources of randomness: `frameworks.generators`. `watched` tells as `narrow` which types narrower
+                than float64 take part. `here` is true in the process of the user, who may interrupt. `rows` puts the
+                rows of what was kept in another order: by a method, or its arrays of `batch` rows.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -91,8 +91,8 @@ class Host:
         plan = plan | {"plain": plain | frameworks.generators(plan.get("random", {}))}
         memory = plan["strided"]
         handed = [exchange.lain(exchange.handed(x, plan["framework"], plan["kind"]), memory) for x in arrays]
-        if plan.get("tracked"):
-            handed = [frameworks.tracked(x) for x in handed]
+        if wanted := plan.get("tracked"):
+            handed = [frameworks.tracked(x) if wanted is True or i in wanted else x for i, x in enumerate(handed)]
         if plan.get("watched"):
             handed = [watching.watched(x) for x in handed]
         cotangent = handed.pop() if plan.get("cotangent") else None
@@ -104,6 +104,9 @@ class Host:
             named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
             named |= {name: self._again(number) for name, number in plan.get("kept", {}).items()}
             placed = [handed[0]] * places if plan.get("shared") else [*handed[:places]]
+            by_name = plan.get("by_name", ())
+            named |= dict(zip(by_name, placed, strict=False))
+            placed = placed[len(by_name) :]
             for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
                 placed.insert(int(place), self._again(number))
             target = self._object(plan.get("object", 0))

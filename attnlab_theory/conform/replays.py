@@ -110,7 +110,7 @@ def _read(made: Made, out: str, array: int = 0) -> str:
 def _slope(made: Made, spot: Spot) -> str:
     """A number among gradients, which come end to end."""
     flat = spot.place[0]
-    floats = [i for i, x in enumerate(made.arrays[:-1]) if x.dtype.kind == "f"]
+    floats = _tracked(made)
     for n, i in enumerate(floats):
         x = made.arrays[i]
         if flat < x.size:
@@ -118,6 +118,12 @@ def _slope(made: Made, spot: Spot) -> str:
             return f"float(o{spot.call}[{n if made.plan['framework'] == 'torch' else i}][{index}])"
         flat -= x.size
     raise AssertionError("a gradient lies in one of the arrays")
+
+
+def _tracked(made: Made) -> list[int]:
+    """The places of the arrays whose gradients were wanted."""
+    some = made.plan["tracked"]
+    return [i for i, x in enumerate(made.arrays[:-1]) if x.dtype.kind == "f" and (some is True or i in some)]
 
 
 class _Script:
@@ -164,6 +170,7 @@ class _Script:
             values = [
                 f"{v}.requires_grad_()" if x.dtype.kind == "f" else v for v, x in zip(values, arrays, strict=True)
             ]
+        operands = [f"{name}=" for name in plan.get("by_name", ())] or [""] * first
         placed, by_name = values[:first], values[first:]
         if plan.get("shared"):
             self.made.append(f"x{i} = {placed[0]}")
@@ -178,6 +185,7 @@ class _Script:
         if cotangent is not None:
             self._pulled(i, function, [*placed, *by_name], names, said[len(names) :], cotangent, made)
             return
+        placed = [*map("".join, zip(operands, placed, strict=False)), *placed[len(operands) :]]
         asked = f"{function}({', '.join([*placed, *said])})"
         if made.back.report.get("differs"):
             asked = f"[{asked} for _ in range({plan['times']})]"
@@ -202,11 +210,16 @@ class _Script:
         """The gradients of sum(c * output)."""
         plan, first = made.plan, len(values) - len(names)
         inputs = [f"a{n}" for n in range(len(values))]
-        handed = [*inputs[:first], *(f"{name}={a}" for name, a in zip(names, inputs[first:], strict=True)), *said]
+        operands = [f"{name}=" for name in plan.get("by_name", ())] or [""] * first
+        handed = [
+            *map("".join, zip(operands, inputs[:first], strict=True)),
+            *(f"{name}={a}" for name, a in zip(names, inputs[first:], strict=True)),
+            *said,
+        ]
         several = "[0]" if made.back.report.get("several") else ""
         called = f"lambda {', '.join(inputs)}: {function}({', '.join(handed)}){several}"
         weights = self._framed(self._array(c, ""), c, plan)
-        floats = [n for n, x in enumerate(made.arrays[:-1]) if x.dtype.kind == "f"]
+        floats = _tracked(made)
         if plan["framework"] == "torch":
             self.made.append(f"a = [{', '.join(values)}]")
             wanted = f"[a[n].requires_grad_() for n in {floats}]"

@@ -64,8 +64,8 @@ def one_argument(x):
     return x
 
 
-def by_name(*, query, key, value):
-    return right(query, key, value)
+def half_by_name(*, query, key, x):
+    return right(query, key, x)
 
 
 def hangs(q, k, v):
@@ -206,10 +206,7 @@ def test_a_function_of_one_head_is_judged_in_its_own_layout(capsys, at):
         ("targets.py::a_dictionary", "gave a dict, and no array"),
         ("targets.py::one_argument", "it takes x, but is called as f(q, k, v)"),
         ("targets.py::needs_dropout", "it must be given dropout, which no convention knows"),
-        (
-            "targets.py::by_name",
-            "it takes nothing and, by name only, query, key, value, but is called",
-        ),
+        ("targets.py::half_by_name", "it takes nothing and, by name only, query, key, x, but is called"),
         ("targets.py::absent", "there is no absent in it"),
         ("targets.py::NUMBER", "is of type int, and cannot be called"),
         ("unreadable.py::f", "cannot be loaded: SyntaxError"),

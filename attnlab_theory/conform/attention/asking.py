@@ -55,7 +55,7 @@ def ask(
     given = arrays(case) if given is None else given
     plain, named = way.plan(case)
     plan = {"framework": way.framework, "kind": case.kind, "strided": case.memory, "names": named, "plain": plain}
-    plan |= {"gradients": False, **(more or {})}
+    plan |= {"by_name": [*way.by_name], "gradients": False, **(more or {})}
     report, came = caller.call(plan, way.handed(given, case))
     if (trouble := trouble_of(report)) is not None:
         return Answer(trouble=trouble)

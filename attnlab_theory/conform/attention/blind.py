@@ -39,7 +39,7 @@ def narrow(way: Conventions, kind: Kind) -> int | None:
 def blind_rows(judge: Judge, kind: Kind) -> Said:
     """A row that sees nothing: zeros, the mean, NaN, an error, the softmax of what is hidden. Others are right."""
     first: Said | None = None
-    for hides, padded in _means(judge, kind):
+    for hides, padded in means(judge, kind):
         found = _in_type(judge, kind, "float32", hides)
         if found.verdict is Verdict.FAILS:
             return found
@@ -52,7 +52,7 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
     for name in HALVES:
         if (name, judge.way.framework) == ("bfloat16", "numpy"):
             continue
-        half = _in_type(judge, kind, name, _means(judge, kind)[0][0])
+        half = _in_type(judge, kind, name, means(judge, kind)[0][0])
         if half.verdict is Verdict.CONVENTION and half.trouble:
             continue
         if half.verdict is Verdict.FAILS and (half.counterexample or half.trouble is FUTURE):
@@ -66,7 +66,7 @@ Fields = Mapping[str, Any]
 """Of a case."""
 
 
-def _means(judge: Judge, kind: Kind) -> list[tuple[Fields, Fields]]:
+def means(judge: Judge, kind: Kind) -> list[tuple[Fields, Fields]]:
     """What hides all that a row sees, and what hides the first keys, as padding: by a mask, and by one of keys."""
     way = judge.way
     masks: list[tuple[Fields, Fields]] = [({"mask": "blind"}, {"mask": "padded start"})] if way.mask else []
@@ -77,7 +77,7 @@ def _means(judge: Judge, kind: Kind) -> list[tuple[Fields, Fields]]:
     return masks
 
 
-def _drawn(judge: Judge, kind: Kind, fields: Fields) -> tuple[Case, Arrays, np.ndarray]:
+def drawn(judge: Judge, kind: Kind, fields: Fields) -> tuple[Case, Arrays, np.ndarray]:
     """A case, its arrays, and which rows see nothing, [b t]."""
     way = judge.way
     some = {"batch": 1, "queries": 6, "keys": 6, "window": narrow(way, kind), "seed": 3}
@@ -92,7 +92,7 @@ def _under_padding(judge: Judge, kind: Kind, fields: Fields) -> Said:
 
     A whole row that is masked may be found by its mask alone. This row is found only by both together.
     """
-    case, given, blind = _drawn(judge, kind, fields)
+    case, given, blind = drawn(judge, kind, fields)
     by_kind = ~judge.way.visible(dataclasses.replace(case, mask="none"), None)[0, 0]
     hidden = by_kind[blind.any(0)].all(axis=0)
     if not blind.any() or not hidden.any():
@@ -115,7 +115,7 @@ def _in_type(judge: Judge, kind: Kind, name: str, fields: Fields) -> Said:
     way = judge.way
     names = set()
     for values in ("zeros", "plain"):
-        case, given, blind = _drawn(judge, kind, {"kind": name, "values": values, **fields})
+        case, given, blind = drawn(judge, kind, {"kind": name, "values": values, **fields})
         answer = judge.ask(case, given)
         if answer.trouble:
             return refused(answer.trouble)

@@ -24,6 +24,8 @@ class Conventions:
     layout: str = "bhtd"
     operands: str = "qkv"
     """In which queries, keys and values are handed over, by their names."""
+    by_name: tuple[str, ...] = ()
+    """The parameters of q, k and v where these have no places."""
     mask: str = ""
     """One of `masks.MEANINGS`; empty where it takes none."""
     mask_shape: str = "ts"

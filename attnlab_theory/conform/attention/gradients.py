@@ -11,23 +11,28 @@ Tolerances follow the same steps, with the bounds of `tolerances` for w and o. E
 add 3 u, what is below the smallest normal number is lost. A program that differentiates the maximum, too, adds to
 its key what should cancel: the sum of the errors of all ds of the row. The derivative of the cap errs by twice the
 error of s / cap, and by 8 u.
+
+Where q, k and v were rounded to a coarser type first, each product with one of them errs by u more.
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import NamedTuple
+import itertools
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnlab_theory.conform.attention.asking import call_of
+from attnlab_theory.conform.attention.blind import drawn, means
 from attnlab_theory.conform.attention.cases import ROLES, Arrays, Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.fitting import fitted
-from attnlab_theory.conform.attention.judging import Judge
-from attnlab_theory.conform.attention.layouts import laid_out, taken_in, weights_layout
+from attnlab_theory.conform.attention.judging import Judge, coarse
+from attnlab_theory.conform.attention.layouts import has_batch, laid_out, taken_in, weights_layout
+from attnlab_theory.conform.attention.paths import outcome
 from attnlab_theory.conform.attention.reference import Attended, Problem, attend
 from attnlab_theory.conform.attention.tolerances import HALF_EPS, TINY, tolerance
-from attnlab_theory.conform.finding import Trouble, Verdict, trouble_of
+from attnlab_theory.conform.finding import NOT_FINITE, Trouble, Verdict, trouble_of
 from attnlab_theory.conform.kinds import Kind
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import CALL, NOTHING, Said, refused
@@ -54,7 +59,7 @@ class Pulled(NamedTuple):
     """By name: q, k, v in [b h t d]; bias in [h t s], or [b h t s] where each batch element has its own."""
 
 
-def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pulled:
+def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray, only: Collection[str] = ()) -> Pulled:
     """Ask a target for the gradients of sum(cotangent * output).
 
     Args:
@@ -62,12 +67,15 @@ def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pu
         case: the call.
         given: its arrays.
         cotangent: [b h t e].
+        only: the arrays whose gradients are wanted, by their roles; all if none is named.
     """
     way = judge.way
     plain, named = way.plan(case)
     handed = way.handed(given, case)
     plan = {"framework": way.framework, "kind": case.kind, "strided": case.memory, "names": named, "plain": plain}
-    plan |= {"tracked": True, "cotangent": True}
+    roles = [*way.operands, *(x for x in ROLES if getattr(given, x) is not None or way.adds(case, x))]
+    plan |= {"tracked": [i for i, role in enumerate(roles) if role in only] or True, "cotangent": True}
+    plan |= {"by_name": [*way.by_name]}
     judge.calls += 1
     report, came = judge.caller.call(
         plan, [*handed, np.ascontiguousarray(laid_out(cotangent, way.layout)).astype(given.q.dtype)]
@@ -75,9 +83,8 @@ def pulled(judge: Judge, case: Case, given: Arrays, cotangent: np.ndarray) -> Pu
     if (trouble := trouble_of(report)) is not None:
         return Pulled(trouble, {})
     found, flat = {}, came[0]
-    roles = [*way.operands, *(x for x in ROLES if getattr(given, x) is not None or way.adds(case, x))]
     for role, x in zip(roles, handed, strict=True):
-        if x.dtype.kind == "f":
+        if x.dtype.kind == "f" and (not only or role in only):
             part, flat = flat[: x.size].reshape(x.shape), flat[x.size :]
             if role not in ("q", "k", "v", "bias"):
                 found[role] = part
@@ -110,21 +117,24 @@ def slopes(given: Problem, exact: Attended, c: np.ndarray) -> Slopes:
     )
 
 
-def room(given: Problem, exact: Attended, c: np.ndarray, kind: str, accumulate: str | None = None) -> Slopes:
+def room(
+    given: Problem, exact: Attended, c: np.ndarray, kind: str, accumulate: str | None = None, *, cast: bool = False
+) -> Slopes:
     """How far right gradients may be off: the bound of this module's docstring, and that of the reference."""
-    one, reference = (_room(given, exact, c, *each) for each in ((kind, accumulate), ("float64", None)))
+    both = ((kind, accumulate, cast), ("float64", None, False))
+    one, reference = (_room(given, exact, c, *each) for each in both)
     return Slopes(*(x + y for x, y in zip(one, reference, strict=True)))
 
 
-def _room(given: Problem, exact: Attended, c: np.ndarray, kind: str, accumulate: str | None) -> Slopes:
+def _room(given: Problem, exact: Attended, c: np.ndarray, kind: str, accumulate: str | None, cast: bool) -> Slopes:
     u, sums, tiny = HALF_EPS[kind], HALF_EPS[accumulate or kind], TINY[kind]
     q, k, v, w, o = _plain(given, exact)
-    bound = tolerance(given, exact, kind, accumulate)
+    bound = tolerance(given, exact, kind, accumulate, cast=cast)
     off, (t, s), e = bound.weights, w.shape[-2:], v.shape[-1]
     size, high = np.abs(c), w + off
 
     def summed(n: int, total: np.ndarray) -> np.ndarray:
-        return (n * sums + 2 * u) * total
+        return (n * sums + (2 + cast) * u) * total
 
     of_weights = np.einsum("bhte,bhse->bhts", c, v)
     weights_off = summed(e, np.einsum("bhte,bhse->bhts", size, np.abs(v))) + e * tiny
@@ -148,7 +158,8 @@ def _room(given: Problem, exact: Attended, c: np.ndarray, kind: str, accumulate:
     def product(pattern: str, n: int, x: np.ndarray) -> np.ndarray:
         total = np.einsum(pattern, high_before, np.abs(x))
         return (
-            abs(given.scale) * (np.einsum(pattern, before_off, np.abs(x)) + (n * sums + 6 * u) * total) + n * tiny
+            abs(given.scale) * (np.einsum(pattern, before_off, np.abs(x)) + (n * sums + (6 + cast) * u) * total)
+            + n * tiny
         )
 
     values = np.einsum("bhts,bhte->bhse", off, size)
@@ -199,18 +210,31 @@ def cases(judge: Judge, kind: Kind) -> list[Case]:
         Case(queries=6, keys=6, values="ties"),
         Case(queries=6, keys=6, values="dominant"),
         Case(queries=6, keys=6, values="large"),
+        *([Case(queries=6, keys=6, window=3)] if "window" in way.names and way.window else []),
     ]
     if way.framework == "torch":
         some += [Case(queries=t, keys=s) for t, s in ((1, 1), (4, 7), (17, 17), (65, 65))]
         some += [Case(queries=6, keys=6, kind=each) for each in ("float64", "float16", "bfloat16")]
         some += [Case(queries=6, keys=6, softcap=2.0)] if "softcap" in way.names else []
         some += [Case(queries=6, keys=6, bias=True)] if "bias" in way.names else []
+        some += [Case(queries=6, keys=6, padding="end")] if way.padding and has_batch(way.layout) else []
+        some += [Case(queries=6, keys=6, causal=not kind.causal)] if way.causal == "asked" else []
         some += [Case(queries=6, keys=6, sinks="normal")] if "sinks" in way.names else []
         some += [Case(queries=6, keys=6, bias=True, bias_by_element=True)] if way.bias_by_element else []
     found = [fitted(case, kind, way) for case in some]
     if way.alignment == "square":
-        found = [case for case in found if case.queries == case.keys]
+        found = [x for x in found if x.queries == x.keys or not (way.is_causal(x) or way.window)]
+    if way.shares and way.framework == "torch":
+        found.append(dataclasses.replace(found[0], heads=4, groups=2))
     return list(dict.fromkeys(found))
+
+
+def subsets(judge: Judge, case: Case) -> list[tuple[str, ...]]:
+    """The inputs that may need gradients, but for all of them: a backward pass may leave out what nobody wants."""
+    if judge.way.framework != "torch":
+        return []
+    named = ["q", "k", "v", *["bias"] * case.bias]
+    return [some for n in range(1, len(named)) for some in itertools.combinations(named, n)]
 
 
 def gradients(judge: Judge, kind: Kind) -> Said:
@@ -237,17 +261,44 @@ def gradients(judge: Judge, kind: Kind) -> Said:
         if found.verdict is Verdict.FAILS:
             return found._replace(tried=tried)
         worst = max(worst, found.ratio)
-    line = f"largest error {worst:.2g} of its tolerance"
-    return Said(Verdict.HOLDS, line + _reach(judge, kind), tried, ratio=worst)
+    for only in subsets(judge, wanted[0]):
+        tried += 1
+        found = judged(judge, wanted[0], only=only)
+        if found.verdict is not Verdict.HOLDS:
+            where = f"where only {', '.join(only)} need{'s' * (len(only) == 1)} gradients: "
+            return found._replace(verdict=Verdict.FAILS, tried=tried, line=where + found.line)
+    line = f"largest error {worst:.2g} of its tolerance" + _reach(judge, kind)
+    for hides, _ in means(judge, kind):
+        verdict, said = _blind(judge, kind, hides)
+        if verdict is not Verdict.HOLDS:
+            line = said if verdict is Verdict.FAILS else f"{line}; {said}"
+            return Said(verdict, line, tried + 1, ratio=worst, trouble=NOT_FINITE)
+    return Said(Verdict.HOLDS, line, tried, ratio=worst)
 
 
-def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
+def _blind(judge: Judge, kind: Kind, hides: Mapping[str, Any]) -> tuple[Verdict, str]:
+    """Whether a row that sees nothing makes gradients NaN, though nothing is differentiated that depends on it."""
+    case, given, blind = drawn(judge, kind, hides)
+    c = np.ones((case.batch, case.heads, case.queries, case.value_width), "float32") * ~blind[:, None, :, None]
+    back = pulled(judge, case, given, c)
+    if back.trouble or all(np.isfinite(x).all() for x in back.gradients.values()):
+        return Verdict.HOLDS, ""
+    answer = judge.ask(case, given)
+    if answer.trouble or np.isnan(answer.output).any():
+        return Verdict.CONVENTION, "a row that sees nothing is NaN, and so are gradients of other rows"
+    call = call_of(judge.way, case)
+    said = f"a row that sees nothing is {outcome(answer.output.transpose(0, 2, 1, 3)[blind])}"
+    return Verdict.FAILS, f"{said}, and makes gradients NaN that do not depend on it; {CALL}{call}"
+
+
+def judged(judge: Judge, case: Case, kind: str | None = None, only: Collection[str] = ()) -> Said:
     """The gradients of one call.
 
     Args:
         judge: of the target.
         case: the call.
-        kind: the type in which the target may compute; by default that of the arrays.
+        kind: the type in which the target may compute; by default that of its answers.
+        only: the arrays whose gradients are wanted; all if none is named.
     """
     way, given = judge.way, arrays(case)
     problem = way.problem(given, case)
@@ -256,10 +307,12 @@ def judged(judge: Judge, case: Case, kind: str | None = None) -> Said:
     c = np.random.default_rng(case.seed + 100).standard_normal(size).astype("float32")
     # Where the program may round, the cotangent must be exact: halves of small whole numbers are, in any type.
     c = np.round(2 * c) / 2 * problem.visible.any(-1, keepdims=True)
-    back = pulled(judge, case, given, c)
+    back = pulled(judge, case, given, c, only)
     if back.trouble:
         return refused(back.trouble, "no gradients: ")
-    right, off = slopes(problem, exact, c), room(problem, exact, c, kind or case.kind, judge.accumulate)
+    kind = kind or judge.answered_in(case)
+    cast = coarse(kind, case.kind)
+    right, off = slopes(problem, exact, c), room(problem, exact, c, kind, judge.accumulate, cast=cast)
     worst = 0.0
     for name, got in back.gradients.items():
         if name in ("mask", "slopes"):
@@ -298,7 +351,6 @@ def _reach(judge: Judge, kind: Kind) -> str:
     for more, said in (
         ({**padded, "within": "k"}, "NaN in a hidden key"),
         ({**padded, "within": "v"}, "NaN in a hidden value"),
-        ({"mask": "blind"}, "a row that sees nothing"),
     ):
         case = fitted(dataclasses.replace(Case(queries=6, keys=6), **more), kind, judge.way)
         given = arrays(case)

@@ -16,7 +16,7 @@ from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.masking import KEYS_MEAN, masked
 from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES
 from attnlab_theory.conform.attention.padding import padded
-from attnlab_theory.conform.attention.parameters import AT_REST, IDLE, order_of, required, roles
+from attnlab_theory.conform.attention.parameters import AT_REST, IDLE, by_name_only, order_of, required, roles
 from attnlab_theory.conform.attention.probe import order_of_heads, probed
 from attnlab_theory.conform.attention.profiles import Profile, contradicts
 from attnlab_theory.conform.attention.reference import attend
@@ -30,6 +30,9 @@ from attnlab_theory.conform.kinds import Kind
 
 OF_HEADS = ("bhtd", "bthd", "htd", "thd")
 OF_ANY = ("bhtd", "bthd", "btd", "td")
+
+OFF = 0.01
+"""How far a row of weights may sum to another number than one, for other reasons than that it is no softmax."""
 
 MOST_HUNG = 2
 """After so many trial calls that take too long no other layout is tried."""
@@ -62,14 +65,18 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
         always[names["causal"]] = False
     known = {
         "always": always,
-        "operands": order_of(about["parameters"]),
+        "by_name": (by_name := by_name_only(about["parameters"])),
+        "operands": "qkv" if by_name else order_of(about["parameters"]),
         **declared,
         "names": names,
         "musts": musts,
     }
     profile = Profile(Conventions(**known), [], [])
     profile = _laid_out(caller, kind, declared, profile, about)
-    refuse_unsettled(caller, kind, profile.way, about)
+    lines = refuse_unsettled(caller, kind, profile.way, about)
+    if profile.diagnosis:
+        return profile
+    profile = Profile(profile.way, [*profile.lines, *lines], profile.failures)
     way, lines = widened(caller, kind, profile.way)
     profile = Profile(way, [*profile.lines, *lines], profile.failures)
     way, lines = rested(caller, kind, profile.way, given)
@@ -94,6 +101,7 @@ def _laid_out(
     frameworks = (declared["framework"],) if "framework" in declared else tuple(frameworks)
     layouts = (declared["layout"],) if "layout" in declared else OF_HEADS if kind.heads else OF_ANY
     by_shape: Conventions | None = None
+    unlike_one: tuple[Conventions, np.ndarray] | None = None
     hung = 0
     for framework in frameworks:
         # A mask that must be there hides nothing, whichever of its meanings is right.
@@ -120,7 +128,10 @@ def _laid_out(
                     Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
                 )
                 seen = probed(caller, trial, case)
-                if seen.is_attention and (order := order_of_heads(seen, case)) is not None:
+                sums = seen.sums(case)
+                if sums is not None and (np.abs(sums - 1) > OFF).any():
+                    unlike_one = unlike_one or (trial, sums)
+                elif seen.is_attention and (order := order_of_heads(seen, case)) is not None:
                     trial = dataclasses.replace(trial, interleaved=order)
                     return _said_layout(kind, declared, profile, trial, about)
                 if not seen.trouble:
@@ -128,6 +139,14 @@ def _laid_out(
                 else:
                     said.append(f"layout {layout}, q {_sizes(case, layout)}: {seen.trouble}")
                     hung += seen.trouble.fault is Fault.HUNG
+    if unlike_one is not None:
+        found = _said_layout(kind, declared, profile, unlike_one[0], about)
+        least, most = (f"{each:.3g}" for each in (unlike_one[1].min(), unlike_one[1].max()))
+        between = least if least == most else f"{least} to {most}"
+        why = "as with a sink (a key without a value) or a sigmoid"
+        line = f"with q = k = 0 rows sum to {between}, and not to one, {why}"
+        found.failures.append(("visibility", line))
+        return found._replace(diagnosis=line)
     if by_shape is not None:
         profile.failures.append(
             ("visibility", "with q = k = 0 a row is not the mean of the values of its own head, in any layout")

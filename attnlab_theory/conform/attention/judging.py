@@ -96,6 +96,12 @@ class Judge:
         """The type in which an answer may have been computed: the coarser one of what came in and went out."""
         return coarser(case.kind, answer.kind) if answer.kind in HALF_EPS else case.kind
 
+    def answered_in(self, case: Case) -> str:
+        """The type in which the target answers numbers of the type of a case, by a call if that is not known."""
+        if case.kind not in self.kinds:
+            self.ask(case)
+        return coarser(case.kind, kind) if (kind := self.kinds.get(case.kind, "")) in HALF_EPS else case.kind
+
     def judge(self, case: Case) -> Outcome:
         """Ask, and compare with what is right: by `Precision.judged`."""
         answer = self.ask(case)
@@ -106,7 +112,8 @@ class Judge:
         return self.precision.judged(case.kind, lambda kind: self._outcome(case, answer, problem, exact, kind))
 
     def _outcome(self, case: Case, answer: Answer, problem: Problem, exact: Attended, kind: str | None) -> Outcome:
-        bound = tolerance(problem, exact, kind or self.type_of(case, answer), self.accumulate)
+        kind = kind or self.type_of(case, answer)
+        bound = tolerance(problem, exact, kind, self.accumulate, cast=coarse(kind, case.kind))
         sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), exact.output.shape)
         rule = share(problem, exact, answer.output, case.kind) if case.kind in HALVES else None
         ratio, place = _largest(answer.output, exact.output, bound.output, sees & np.isfinite(exact.output))
@@ -135,6 +142,11 @@ class Judge:
         if judged:
             self.largest = max(self.largest, ratio)
         return Outcome(ratio, "", judged, answer, rule=rule)
+
+
+def coarse(kind: str, given: str) -> bool:
+    """Whether numbers that are given in one type may have been rounded to another first."""
+    return HALF_EPS[kind] > HALF_EPS[given]
 
 
 def _largest(

@@ -44,8 +44,15 @@ IDLE: Mapping[str, str] = {
 """What is handed over, of what must be, where a call asks nothing of it; by role, in words."""
 
 
-def _by_name_only(parameters: Sequence[Sequence[Any]]) -> list[str]:
-    return [each[0] for each in parameters if each[1] == "KEYWORD_ONLY"]
+OPERANDS = (("q", "query", "queries"), ("k", "key", "keys"), ("v", "value", "values"))
+"""What q, k and v are called where they have no places."""
+
+
+def by_name_only(parameters: Sequence[Sequence[Any]] | None) -> tuple[str, ...]:
+    """The parameters of q, k and v where all three are handed over by name only; else none."""
+    named = {each[0].lower(): each[0] for each in parameters or () if each[1] == "KEYWORD_ONLY"}
+    found = [next((named[word] for word in words if word in named), "") for words in OPERANDS]
+    return tuple(found) if all(found) else ()
 
 
 def roles(parameters: Sequence[Sequence[Any]] | None) -> dict[str, str]:
@@ -61,14 +68,19 @@ def roles(parameters: Sequence[Sequence[Any]] | None) -> dict[str, str]:
         return {}
     places = [each for each in parameters if each[1] in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
     spreads = any(each[1] == "VAR_POSITIONAL" for each in parameters)
-    if len(places) < 3 and not spreads:
-        by_name = f" and, by name only, {', '.join(named)}" if (named := _by_name_only(parameters)) else ""
+    operands = by_name_only(parameters)
+    if len(places) < 3 and not spreads and not operands:
+        named = ", ".join(each[0] for each in parameters if each[1] == "KEYWORD_ONLY")
+        by_name = f" and, by name only, {named}" if named else ""
         raise ValueError(
             f"it takes {', '.join(each[0] for each in places) or 'nothing'}{by_name}, but is called as f(q, k, v); "
             "write an adapter: attnlab conform --template numpy"
         )
     found, unknown = {}, []
-    for name, kind, required in [*places[3:], *(each for each in parameters if each[1] == "KEYWORD_ONLY")]:
+    places = places if operands else places[3:]
+    for name, kind, required in [*places, *(each for each in parameters if each[1] == "KEYWORD_ONLY")]:
+        if name in operands:
+            continue
         role = next((role for role, names in ROLES.items() if name.lower() in names), "")
         if role:
             found.setdefault(role, name)
@@ -105,7 +117,7 @@ def required(parameters: Sequence[Sequence[Any]] | None, names: Mapping[str, str
     Raises:
         ValueError: if one must be given that cannot be said to do nothing.
     """
-    must = {each[0] for each in parameters or () if each[2]}
+    must = {each[0] for each in parameters or () if each[2]} - {*by_name_only(parameters)}
     found = frozenset(role for role, name in names.items() if name in must)
     if unsaid := [role for role in found if role not in IDLE and role != wants]:
         kinds = {"window": "sliding-window"}

@@ -23,6 +23,27 @@ class Seen(NamedTuple):
     """[b h t s]; empty if there was trouble."""
     owners: np.ndarray
     """[b h], which head of which batch element of the keys was read, counted through; -1 for a mixture."""
+    totals: np.ndarray = np.zeros((0, 0, 0))
+    """[b h t], the sum of the weights of a row, times 1 + the number of the head that was read."""
+
+    def sums(self, case: Case) -> np.ndarray | None:
+        """The sums of rows, [b h t], if these are weights of values of one head each, whatever they sum to.
+
+        Args:
+            case: its sizes.
+        """
+        b, h, g, s = case.batch, case.heads, case.groups, case.keys
+        raw = self.weights + np.maximum(self.owners, 0)[..., None, None]
+        for group in (np.arange(h) * g // h, np.arange(h) % g):
+            if self.trouble or not np.isfinite(raw).all():
+                return None
+            owner = (np.arange(b)[:, None] * g + group)[..., None]
+            sums = self.totals / (1 + owner)
+            weights = raw - (owner * sums)[..., None]
+            near = np.abs(weights.sum(-1) - sums) < 1e-3 * s * (1 + owner)
+            if near.all() and (weights > -1e-3).all() and (sums > 0).all():
+                return sums
+        return None
 
     @property
     def is_attention(self) -> bool:
@@ -79,7 +100,7 @@ def probed(
     owner = np.round(np.nan_to_num(raw, nan=-1.0, posinf=-1.0, neginf=-1.0))
     alike = (np.abs(raw - owner) < NEAR).all(-1) & (owner == owner[..., :1]).all(-1)
     owners = np.where(alike & np.isfinite(raw).all(-1), owner[..., 0] if t else 0, -1).astype(int)
-    return Seen(None, answer.output[..., :s] - np.maximum(owners, 0)[..., None, None], owners)
+    return Seen(None, answer.output[..., :s] - np.maximum(owners, 0)[..., None, None], owners, raw + 1)
 
 
 def _replaced(case: Case, masked: bool, padded: bool, value_width: int) -> Case:

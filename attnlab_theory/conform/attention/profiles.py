@@ -19,6 +19,8 @@ class Profile(NamedTuple):
     """Conventions in words: a name, and what was found."""
     failures: list[tuple[str, Trouble | str]]
     """What contradicts the kind or itself, by the name of an identity."""
+    diagnosis: str = ""
+    """Why nothing else can be judged, where that is so."""
 
 
 def contradicts(

@@ -32,7 +32,8 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: 
         drawn = [line.replace("nan", "np.nan").replace("inf", "np.inf") for line in drawn]
     else:
         drawn = lines(case)
-    handed = [LAYOUTS[way.layout].format(x=x) for x in way.operands]
+    operands = [f"{name}=" for name in way.by_name] or [""] * 3
+    handed = [name + LAYOUTS[way.layout].format(x=x) for name, x in zip(operands, way.operands, strict=True)]
     plain, names = way.plan(case)
     roles = [role for role in ROLES if asks(case, role)]
     # What must be given says nothing here.

@@ -78,10 +78,10 @@ def flag(judge: Judge, kind: Kind) -> Said:
     if any(right[False]) and not all(right[False]):
         line = f"{way.names['causal']}=False after it was True gives another answer than before it"
         return Said(Verdict.FAILS, line, trouble=ANOTHER_ANSWER)
-    told = "" if all(right[False]) else f"; {way.names['causal']}=False is not what it says in any order"
-    return Said(
-        Verdict.HOLDS if not told else Verdict.CONVENTION, f"True and False in both orders{told}", 2 * len(orders)
-    )
+    if not any(right[False]):
+        line = f"{way.names['causal']}=False hides the future, or does something else that it does not say"
+        return Said(Verdict.FAILS, line, 2 * len(orders))
+    return Said(Verdict.HOLDS, "True and False in both orders", 2 * len(orders))
 
 
 def after_refusal(judge: Judge, kind: Kind) -> Said:

@@ -34,6 +34,7 @@ from attnlab_theory.conform.attention.states import (
     repetitions,
     two_objects,
 )
+from attnlab_theory.conform.attention.unseen import told, unseen_error
 from attnlab_theory.conform.finding import Fault, Verdict
 from attnlab_theory.conform.suite import HUNG, Row, Suite, failed, row_of
 
@@ -66,6 +67,9 @@ COMPARED = ("against", "differences")
 TYPES = ("float64", "float16", "bfloat16")
 """Identities that are types, which may be refused."""
 
+SCALED = ("plain", "feature", "scale", *TYPES)
+"""Identities that say how wrong a scale may be that they do not see."""
+
 COSTLY = (*COVERED, "block edges")
 """Identities whose counterexamples stay as they are after the first few."""
 
@@ -88,6 +92,7 @@ class AttentionSuite(Suite):
         """Guess the conventions."""
         profile = guessed(self.caller, self.kind, self.declared)
         self.profile, self.failures, self._guessed = [*profile.lines], profile.failures, profile
+        self.diagnosis = profile.diagnosis
         self._rival: Rival | None = None
         self.judge = Judge(self.caller, profile.way, self.accumulate)
         self._shrunk = 0
@@ -110,6 +115,8 @@ class AttentionSuite(Suite):
         return found
 
     def _judged(self, name: str) -> Row | None:
+        if self.diagnosis and name != "visibility":
+            return None
         contradiction = [wrong for identity, wrong in self.failures if identity == name]
         if contradiction:
             return row_of(name, failed(contradiction[0]))
@@ -154,10 +161,11 @@ class AttentionSuite(Suite):
                 line = "tolerances exceed the range of the values"
                 return Row(name=name, verdict=Verdict.NOT_JUDGED, line=line, tried=len(cases))
             line = f"largest error {worst:.2g} of its tolerance" + (f"; {loose} not judged" if loose else "")
+            line += told(unseen_error(self.judge, cases)) if name in SCALED else ""
             line += "" if rule is None else f"; {rule:.2g} of what flash-attention's rule allows"
             verdict = Verdict.HOLDS
-            if told := [f"{words}: {trouble}" for words, trouble in self._apart.told.items()]:
-                verdict, line = Verdict.CONVENTION, f"{line}; refused: {'; '.join(told)}"
+            if refused := [f"{words}: {trouble}" for words, trouble in self._apart.told.items()]:
+                verdict, line = Verdict.CONVENTION, f"{line}; refused: {'; '.join(refused)}"
             return Row(name=name, verdict=verdict, line=line, tried=len(cases), ratio=worst, rule=rule)
         row = self._convention(name, cases, found) or self._failed(name, len(cases), found)
         return dataclasses.replace(row, rule=rule)

@@ -3,10 +3,15 @@ r"""How far a right answer may be from the exact one: derived from the roundings
 Let u be half of the type's eps, and u' that of the type in which sums are accumulated. The bounds hold for sums in
 any order (Higham, Accuracy and Stability, section 3.1). They are worst cases, so a right program is never accused.
 
-Scores. s_j = scale * sum_d q_d k_jd has d products and d - 1 sums: an error of at most d u' a_j, where
-a_j = scale * sum_d |q_d k_jd| + |bias_j|. The root in the scale, the product with it, a factor log2(e) in two
-roundings, the cap (a quotient, a tanh of 2 u, a product), the bias and the store add 8 u a_j. Below the smallest
-normal number `tiny` a product may be lost: d tiny.
+Scores. s_j = scale * sum_d q_d k_jd has d products and d - 1 sums: an error of at most d u' a_j, where a_j = scale
+* sum_d |q_d k_jd| + |bias_j|. The root in the scale (1), the product with it (1), a factor log2(e) in two roundings
+(2), the cap (a quotient, a tanh of 2 u, a product: 4), the bias (1) and the store (1) add 10 u a_j. Below the
+smallest normal number `tiny` a product may be lost. Of q_d k_jd that is d tiny, times the scale where this is above
+1. Of scale q_d it is tiny |k_jd|, of scale k_jd it is tiny |q_d|; the root of the scale may go to both, which
+multiplies what is lost by at most that root.
+
+A target whose output is coarser than its input may have rounded q, k and v first: 2 u a_j in the scores, and u of
+each value.
 
 Weights. The maximum is subtracted: u (|s_j| + |m|). A program that goes through the keys block by block rescales
 with exp(m - m'), whose exponents are rounded alike and telescope: twice that. An exponential errs by 4 u. Together
@@ -64,7 +69,9 @@ def coarser(one: str, other: str) -> str:
     return max(one, other, key=lambda kind: HALF_EPS[kind])
 
 
-def tolerance(given: Problem, exact: Attended, kind: str, accumulate: str | None = None) -> Tolerance:
+def tolerance(
+    given: Problem, exact: Attended, kind: str, accumulate: str | None = None, *, cast: bool = False
+) -> Tolerance:
     """The bound of this module's docstring.
 
     Args:
@@ -72,23 +79,27 @@ def tolerance(given: Problem, exact: Attended, kind: str, accumulate: str | None
         exact: what is right.
         kind: the type in which the target computes.
         accumulate: the type of its sums; by default `kind`.
+        cast: whether q, k and v were rounded to that type first.
     """
-    one = _bound(given, exact, kind, accumulate or kind)
+    one = _bound(given, exact, kind, accumulate or kind, cast)
     reference = _bound(given, exact, "float64", "float64")
     return Tolerance(one.output + reference.output, one.loose, one.weights + reference.weights)
 
 
-def _bound(given: Problem, exact: Attended, kind: str, accumulate: str) -> Tolerance:
+def _bound(given: Problem, exact: Attended, kind: str, accumulate: str, cast: bool = False) -> Tolerance:
     u, sums, tiny = HALF_EPS[kind], HALF_EPS[accumulate], TINY[kind]
     seen = np.broadcast_to(given.visible, exact.scores.shape)
     q, k, v = (_finite(x) for x in (given.q, given.k, given.v))
     d, n = q.shape[-1], seen.sum(-1, keepdims=True)
     with np.errstate(invalid="ignore", over="ignore"):
+        scale = max(1.0, abs(given.scale))
+        sizes = np.abs(q).sum(-1)[..., None] + np.abs(k).sum(-1)[..., None, :]
+        lost = tiny * (scale * d + scale**0.5 * sizes)
         size = abs(given.scale) * np.einsum("bhtd,bhsd->bhts", np.abs(q), np.abs(k))
         size = np.where(seen, size + (0.0 if given.bias is None else np.abs(given.bias)), 0.0)
         scores = np.where(seen, np.abs(exact.scores), 0.0)
         top = scores.max(-1, keepdims=True, initial=0.0)
-        exponent = d * sums * size + 8 * u * size + d * tiny + 4 * u * (scores + top) + 4 * u
+        exponent = d * sums * size + (10 + 2 * cast) * u * size + lost + 4 * u * (scores + top) + 4 * u
         factor = np.where(seen, np.expm1(np.minimum(exponent, 600.0)), 0.0)
     weights, output = _finite(exact.weights), _finite(exact.output)
     moved = (weights * factor).sum(-1, keepdims=True)
@@ -102,7 +113,7 @@ def _bound(given: Problem, exact: Attended, kind: str, accumulate: str) -> Toler
         mean[..., e] = (weights * np.abs(v[..., None, :, e])).sum(-1)
     most = np.abs(v).max(-2, keepdims=True, initial=0.0)
     undivided = 3 * u * (top + np.log(np.maximum(n, 1)))
-    rest = (2 * n * sums + 6 * u + undivided) * (mean + np.abs(output)) + 2 * n * tiny * most + tiny
+    rest = (2 * n * sums + (6 + cast) * u + undivided) * (mean + np.abs(output)) + 2 * n * tiny * most + tiny
     # A weight is moved by its own factor and by that of the normaliser, and never by more than 1.
     both = np.nan_to_num(factor + moved / room * (1 + factor), nan=1e30) + 2 * n * sums + 6 * u + undivided
     own = np.minimum(weights * both, 1.0) + 2 * n * tiny

@@ -108,9 +108,13 @@ def test_a_bias_of_minus_infinity_that_gives_no_number_is_told():
     assert (row.verdict, row.line) == ("convention", "minus infinity gives NaN")
 
 
-def test_a_flag_that_is_ignored_in_any_order_is_told():
-    row = row_of(lambda q, k, v, causal=True: early("")(q, k, v), "causal", "flag")
-    assert (row.verdict, "causal=False is not what it says" in row.line) == ("convention", True)
+@pytest.mark.parametrize("usual", [True, False])
+def test_a_flag_that_is_ignored_where_it_is_false_fails_as_one_that_is_ignored_where_it_is_true(usual):
+    always = eval(f"lambda q, k, v, causal={usual}: early('')(q, k, v)", {"early": early})
+    row = row_of(always, "causal", "flag")
+    assert (row.verdict, "causal=False" in row.line) == ("fails", True)
+    never = eval(f"lambda q, k, v, causal={usual}: plain(q, k, v)", {"plain": plain})
+    assert row_of(never, "causal", "visibility").verdict == "fails"
 
 
 def sums(base):

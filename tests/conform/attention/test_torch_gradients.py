@@ -107,11 +107,16 @@ KINDS = {
 }
 
 
+NAN_WHERE_BLIND = ("right", "with maximum")
+"""What fills scores with minus infinity: a row that sees nothing is NaN, and what it touches in the gradients."""
+
+
 @pytest.mark.parametrize("name", ["right", "with maximum", "log-sum-exp", "by hand", "capped", "added"])
 def test_right_gradients_of_torch_hold_however_they_are_had(name):
     right, capped, _ = torch_targets()
     row = gradients_of({**right, **capped}[name], KINDS.get(name, "softmax"), framework="torch")
-    assert row.verdict == "holds", row.line
+    assert row.verdict == ("convention" if name in NAN_WHERE_BLIND else "holds"), row.line
+    assert ("a row that sees nothing is NaN" in row.line) == (name in NAN_WHERE_BLIND)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +138,8 @@ def test_gradients_are_asked_beside_what_must_be_given():
         scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
         return scores.masked_fill(~mask, float("-inf")).softmax(-1) @ v
 
-    assert gradients_of(masked, framework="torch", layout="bhtd").verdict == "holds"
+    row = gradients_of(masked, framework="torch", layout="bhtd")
+    assert (row.verdict, row.line.partition(";")[0][:13]) == ("convention", "largest error")
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16"])
@@ -185,3 +191,96 @@ def test_a_gradient_that_nobody_computes_is_shown_as_zero(tmp_path):
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
     given, right = (float(x) for x in done.stdout.replace("is right", "").split("where"))
     assert (given, right != 0) == (0, True)
+
+
+def windowed(bug):
+    """A window, with a backward pass by hand."""
+
+    class Window(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, q, k, v, seen):
+            scores = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).masked_fill(~seen, float("-inf"))
+            ctx.save_for_backward(q, k, v, seen)
+            return scores.softmax(-1) @ v
+
+        @staticmethod
+        def backward(ctx, c):
+            q, k, v, seen = ctx.saved_tensors
+            scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+            if bug != "no window in the backward pass":
+                scores = scores.masked_fill(~seen, float("-inf"))
+            w = scores.softmax(-1)
+            of_weights = c @ v.transpose(-1, -2)
+            ds = w * (of_weights - (w * of_weights).sum(-1, keepdim=True)) * q.shape[-1] ** -0.5
+            dq, dk, dv = ds @ k, ds.transpose(-1, -2) @ q, w.transpose(-1, -2) @ c
+            wanted = ctx.needs_input_grad
+            if bug == "keys alone get none" and wanted[:3] == (False, True, False):
+                dk = 0 * dk
+            if bug == "values without queries are doubled" and wanted[2] and not wanted[0]:
+                dv = 2 * dv
+            return dq, dk, dv, None
+
+    def target(q, k, v, window):
+        t, s = q.shape[-2], k.shape[-2]
+        back = torch.arange(t)[:, None] + s - t - torch.arange(s)
+        return Window.apply(q, k, v, (back >= 0) & (back < window))
+
+    return target
+
+
+@pytest.mark.parametrize(
+    ("bug", "verdict", "said"),
+    [
+        ("", "holds", "largest error"),
+        ("no window in the backward pass", "fails", "window=3"),
+        ("keys alone get none", "fails", "where only k needs gradients: the gradient of k is 0 "),
+        ("values without queries are doubled", "fails", "where only v needs gradients: the gradient of v"),
+    ],
+)
+def test_gradients_in_a_window_and_of_each_subset_of_the_inputs_are_judged(bug, verdict, said):
+    row = gradients_of(windowed(bug), "sliding-window", framework="torch", layout="bhtd")
+    assert (row.verdict, said in row.line) == (verdict, True), row.line
+
+
+@pytest.mark.parametrize(
+    ("outcome", "verdict"), [("zeros by hand", "holds"), ("zeros over NaN", "fails"), ("NaN", "convention")]
+)
+@pytest.mark.parametrize("name", ["mask", "key_padding_mask"])
+def test_gradients_that_a_row_makes_nan_that_sees_nothing_fail_unless_it_is_nan_itself(name, outcome, verdict):
+    def attend(q, k, v, seen):
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        seen = torch.ones_like(scores, dtype=bool) if seen is None else seen.expand_as(scores)
+        some = seen.any(-1, keepdim=True)
+        if outcome == "zeros by hand":
+            return scores.masked_fill(~seen & some, float("-inf")).softmax(-1).masked_fill(~seen, 0) @ v
+        weights = scores.masked_fill(~seen, float("-inf")).softmax(-1)
+        return (weights if outcome == "NaN" else weights.nan_to_num()) @ v
+
+    def of_queries(q, k, v, mask=None):
+        return attend(q, k, v, mask)
+
+    def of_keys(q, k, v, key_padding_mask=None):
+        return attend(q, k, v, None if key_padding_mask is None else key_padding_mask[:, None, None])
+
+    row = gradients_of(of_queries if name == "mask" else of_keys, framework="torch", layout="bhtd")
+    assert (row.verdict, row.trouble is None) == (verdict, verdict == "holds"), row.line
+
+
+@pytest.mark.parametrize("cast", ["all", "keys and values"])
+def test_gradients_are_judged_in_the_type_that_came_out(cast):
+    def autocast(q, k, v):
+        k, v = k.bfloat16(), v.bfloat16()
+        q = q.bfloat16() if cast == "all" else q
+        scores = (q.float() @ k.float().transpose(-1, -2)) * q.shape[-1] ** -0.5
+        return scores.softmax(-1).bfloat16() @ v
+
+    row = gradients_of(autocast, framework="torch", layout="bhtd")
+    assert row.verdict == "holds", row.line
+
+
+def test_a_wrong_gradient_in_the_type_that_came_out_fails():
+    def wrong(q, k, v):
+        scores = (q @ k.detach().transpose(-1, -2)) * q.shape[-1] ** -0.5
+        return scores.softmax(-1).bfloat16() @ v.bfloat16()
+
+    assert gradients_of(wrong, framework="torch", layout="bhtd").verdict == "fails"
