@@ -190,7 +190,7 @@ def cases_of(name: str, kind: Kind, way: Conventions, apart: Collection[frozense
     covered = rows_of(kind, way, apart, small=name == "triples") if apart and name in COVERED else None
     for case in ATTACKS[name].cases(kind, way) if covered is None else covered:
         case = case if name in COVERED else fitted(case, kind, way)
-        square = way.is_causal(case) or bool(way.window)
+        square = way.by_place(case)
         if square and way.alignment == "square" and case.queries != case.keys:
             continue
         # Where queries stand before all keys, rows see nothing: they are judged by themselves.

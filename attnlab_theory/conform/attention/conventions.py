@@ -88,6 +88,11 @@ class Conventions:
         """Whether a call hides the future."""
         return self.causal == "always" or (self.causal == "asked" and bool(case.causal))
 
+    def by_place(self, case: Case) -> bool:
+        """Whether what a query of a call sees depends on its place: by a hidden future, or by a window."""
+        windowed = case.window is not None or self.fixed_window is not None
+        return self.is_causal(case) or (bool(self.window) and windowed)
+
     def span(self, case: Case) -> int | tuple[int, int] | None:
         """The window of a call, as the target takes it."""
         if case.window is None or not self.paired:

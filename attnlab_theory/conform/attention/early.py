@@ -26,7 +26,7 @@ SIZES = ((5, 3), (19, 17))
 def early_queries(judge: Judge, kind: Kind) -> Said:
     """A query before the first key sees nothing: zeros, NaN or an error, but no key, for all come after it."""
     way, told = judge.way, ""
-    if not (way.is_causal(fitted(Case(), kind, way)) or way.window) or way.alignment != "end":
+    if not way.by_place(fitted(Case(), kind, way)) or way.alignment != "end":
         return NOTHING
     for queries, keys in SIZES[:1] if way.framework == "jax" else SIZES:
         window = 3 if kind.wants == "window" and "window" in way.names else None

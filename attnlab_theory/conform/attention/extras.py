@@ -78,8 +78,11 @@ def spanned(caller: Caller, kind: Kind, profile: Profile) -> Profile:
         for paired in PAIRS:
             trial = dataclasses.replace(way, paired=paired)
             meaning, seen = _meaning(caller, kind, trial, causal=False if flag else None)
-            if meaning:
-                way = dataclasses.replace(trial, window=meaning)
+            ends = _ends(caller, kind, dataclasses.replace(trial, window=meaning)) if meaning else []
+            # Beside a hidden future it must stand to the keys as that does.
+            if meaning and (way.alignment in ends or way.causal == "never"):
+                end = way.alignment if way.alignment in ends else (*ends, "square")[0]
+                way = dataclasses.replace(trial, window=meaning, alignment=end)
                 told = meaning + (f", handed over as {paired}" if paired else "")
                 lines.append((f"{name} = w", told))
                 break
@@ -133,6 +136,17 @@ def added(caller: Caller, kind: Kind, profile: Profile) -> Profile:
             remembered(caller, identity)
         way = dataclasses.replace(way, names={x: name for x, name in way.names.items() if x != role})
     return Profile(way, lines, profile.failures)
+
+
+def _ends(caller: Caller, kind: Kind, way: Conventions) -> list[str]:
+    """How a window may stand to more keys than queries, as `Conventions.alignment` has it."""
+    causal = False if way.causal == "asked" else None
+    case = fitted(Case(queries=TOKENS - 2, keys=TOKENS, window=WIDTH, causal=causal), kind, way)
+    seen = probed(caller, way, case)
+    if seen.trouble:
+        return ["square"]
+    both = {end: dataclasses.replace(way, alignment=end) for end in ("end", "start")}
+    return [end for end, trial in both.items() if seen.equals(trial.visible(case, None))]
 
 
 def _meaning(caller: Caller, kind: Kind, way: Conventions, *, causal: bool | None) -> tuple[str, Seen]:

@@ -174,7 +174,8 @@ def case_of(kind: Kind, way: Conventions, values: Mapping[str, Value], seed: int
     case = fitted(Case(**fields, seed=seed), kind, way)
     if has_heads(way.layout):
         case = dataclasses.replace(case, heads=heads, groups=groups if shared else heads)
-    if way.alignment == "square" and (way.is_causal(case) or way.window):
+    if way.alignment == "square" and way.by_place(case):
         case = dataclasses.replace(case, keys=case.queries)
-    # Which documents the queries belong to is said where they are as many as keys.
-    return dataclasses.replace(case, segments=case.segments and case.queries == case.keys)
+    # To which keys the queries belong is known where they are as many.
+    square = case.queries == case.keys
+    return dataclasses.replace(case, segments=case.segments and square, slopes=case.slopes and square)

@@ -223,7 +223,7 @@ def cases(judge: Judge, kind: Kind) -> list[Case]:
         some += [Case(queries=6, keys=6, bias=True, bias_by_element=True)] if way.bias_by_element else []
     found = [fitted(case, kind, way) for case in some]
     if way.alignment == "square":
-        found = [x for x in found if x.queries == x.keys or not (way.is_causal(x) or way.window)]
+        found = [x for x in found if x.queries == x.keys or not way.by_place(x)]
     if way.shares and way.framework == "torch":
         found.append(dataclasses.replace(found[0], heads=4, groups=2))
     return list(dict.fromkeys(found))

@@ -25,7 +25,7 @@ def groupings(judge: Judge, kind: Kind) -> Said:
     taken, refused, worst = [], [], 0.0
     for heads, groups in COMPILED if judge.way.framework == "jax" else GROUPINGS:
         case = fitted(Case(queries=5, keys=6, seed=heads + groups), kind, judge.way)
-        if judge.way.alignment == "square" and (judge.way.is_causal(case) or judge.way.window):
+        if judge.way.alignment == "square" and judge.way.by_place(case):
             case = dataclasses.replace(case, keys=5)
         case = dataclasses.replace(case, heads=heads, groups=groups)
         outcome, words = judge.judge(case), f"{heads} on {groups}"

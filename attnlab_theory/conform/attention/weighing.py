@@ -51,7 +51,7 @@ def weighed(caller: Caller, kind: Kind, way: Conventions) -> Weighing | None:
     if answer.trouble:
         return None
     plain = _near(way, case, answer.output)
-    shown = _shown(caller, way, dataclasses.replace(case, queries=1, keys=2) if _free(way) else case)
+    shown = _shown(caller, way, dataclasses.replace(case, queries=1, keys=2) if _free(way, case) else case)
     if shown is None:
         return Weighing("", None) if plain else None
     scale, cap = shown
@@ -68,9 +68,9 @@ def weighed(caller: Caller, kind: Kind, way: Conventions) -> Weighing | None:
     return Weighing("", None) if plain else None
 
 
-def _free(way: Conventions) -> bool:
+def _free(way: Conventions, case: Case) -> bool:
     """Whether one query may look at two keys, and sees them both."""
-    return way.causal != "always" and not way.window and way.alignment != "square"
+    return not way.by_place(case) and way.alignment != "square"
 
 
 def _near(way: Conventions, case: Case, output: np.ndarray) -> bool:

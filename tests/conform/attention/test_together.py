@@ -7,7 +7,7 @@ from attnlab_theory.conform.attention.attacks import COVERED, cases_of
 from attnlab_theory.conform.attention.features import SIZES, columns_of
 from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
-from tests.conform.attention.wrong_together import DECODER, MEMORY, attend, decoder, reads_memory
+from tests.conform.attention.wrong_together import DECODER, MEMORY, attend, back, decoder, reads_memory
 
 
 def rows_of(target, kind, names=COVERED):
@@ -94,3 +94,46 @@ def test_a_usual_shape_that_is_refused_fails():
         return attend(q, k, v)
 
     assert "pairs" in failing(target, "softmax")
+
+
+def aligned(*, flag, window):
+    """Takes both, each as it stands to more keys than queries."""
+
+    def target(q, k, v, is_causal=False, window=None):
+        shift = k.shape[-2] - q.shape[-2]
+        places = np.arange(q.shape[-2])[:, None] - np.arange(k.shape[-2])
+        seen = np.ones(places.shape, bool)
+        if is_causal:
+            seen &= places + shift * (flag == "end") >= 0
+        if window is not None:
+            far = places + shift * (window_end == "end")
+            seen &= (far >= 0) & (far < window)
+        return attend(q, k, v, seen)
+
+    window_end = window
+    return target
+
+
+@pytest.mark.parametrize(
+    ("flag", "window", "asked"),
+    [("end", "end", True), ("start", "start", True), ("end", "start", False), ("start", "end", False)],
+)
+@pytest.mark.parametrize("kind", ["softmax", "causal"])
+def test_a_flag_and_a_window_that_stand_apart_to_more_keys_are_not_set_beside_each_other(kind, flag, window, asked):
+    suite = AttentionSuite(Direct(aligned(flag=flag, window=window)), kind)
+    assert ("window" in columns_of(suite.kind, suite.judge.way)) == asked
+    assert {row.verdict for row in suite.rows(["pairs", "more queries", "more keys"])} == {"holds"}
+
+
+@pytest.mark.parametrize("kind", ["softmax", "sliding-window"])
+def test_a_window_of_the_past_where_a_flag_hides_the_future_and_to_either_side_elsewhere_is_a_convention(kind):
+    def target(q, k, v, is_causal=False, window=None):
+        far = back(q, k)
+        seen = far >= (0 if is_causal else -np.inf)
+        if window is not None:
+            seen = seen & (far < window if is_causal else abs(far) <= window // 2)
+        return attend(q, k, v, seen)
+
+    suite = AttentionSuite(Direct(target), kind)
+    assert dict(suite.profile)["window = w beside is_causal"] == "w keys back, itself included"
+    assert {row.verdict for row in suite.rows(["pairs"])} == {"holds"}
