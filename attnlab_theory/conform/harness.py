@@ -79,8 +79,8 @@ class Host:
                 end to end. `shared` hands over q in every place, and `times` makes the call again, and compares.
                 `overwrites` calls with twice the arrays, and looks whether the first output stays. `random` names
                 sources of randomness: `frameworks.generators`. `watched` tells as `narrow` which types narrower
-                than float64 take part. `here` is true in the process of the user, who may interrupt. `rows` puts the
-                rows of what was kept in another order: by a method, or its arrays of `batch` rows.
+                than float64 take part. `here` is true in the process of the user, who may interrupt. `rows` puts
+                the rows of what was kept in another order: by a method, or its arrays of `batch` rows.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:

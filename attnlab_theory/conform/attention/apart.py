@@ -1,13 +1,17 @@
 """What a target refuses beside what it takes: two features together, views of memory, shapes. That is told."""
 
+import dataclasses
 import itertools
 
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.features import SMALL, Sizes, asked_of, case_of
-from attnlab_theory.conform.attention.judging import Judge
+from attnlab_theory.conform.attention.judging import HALVES, Judge
 from attnlab_theory.conform.attention.widths import POLITE
 from attnlab_theory.conform.finding import Trouble
 from attnlab_theory.conform.kinds import Kind
+
+BACKENDS = ("JaxRuntimeError", "XlaRuntimeError", "NotImplementedError")
+"""Errors of compilers that have no code for a type at some shape, where they have it for float32."""
 
 USUAL_WIDTH, USUAL_HEADS = 64, 8
 """A shape within both must be taken, but for heads that share keys."""
@@ -30,6 +34,10 @@ class Apart:
 
     def explains(self, case: Case, trouble: Trouble | None) -> bool:
         """Whether a call was refused for features that a small call is refused for, too, or for its shape."""
+        if trouble is not None and trouble.error in BACKENDS and case.kind in HALVES:
+            if self.judge.ask(dataclasses.replace(case, kind="float32")).trouble is None:
+                self.told.setdefault(f"{case.kind} in some shapes", trouble)
+                return True
         if not is_polite(trouble):
             return False
         values = asked_of(case, self.kind, self.judge.way)

@@ -137,3 +137,14 @@ def test_a_window_of_the_past_where_a_flag_hides_the_future_and_to_either_side_e
     suite = AttentionSuite(Direct(target), kind)
     assert dict(suite.profile)["window = w beside is_causal"] == "w keys back, itself included"
     assert {row.verdict for row in suite.rows(["pairs"])} == {"holds"}
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(NotImplementedError, "convention"), (IndexError, "fails")])
+def test_a_type_that_a_compiler_has_no_code_for_at_some_shape_is_told(error, verdict):
+    def target(q, k, v):
+        if q.dtype == np.float16 and q.shape[-1] == 1:
+            raise error("no code")
+        return attend(q, k, v)
+
+    row = rows_of(target, "softmax")["pairs"]
+    assert (row.verdict, f"{error.__name__}: no code" in row.line) == (verdict, True)
