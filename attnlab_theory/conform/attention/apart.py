@@ -34,10 +34,9 @@ class Apart:
 
     def explains(self, case: Case, trouble: Trouble | None) -> bool:
         """Whether a call was refused for features that a small call is refused for, too, or for its shape."""
-        if trouble is not None and trouble.error in BACKENDS and case.kind in HALVES:
-            if self.judge.ask(dataclasses.replace(case, kind="float32")).trouble is None:
-                self.told.setdefault(f"{case.kind} in some shapes", trouble)
-                return True
+        if trouble is not None and trouble.error in BACKENDS and self._is_answered_in_float32(case):
+            self.told.setdefault(f"{case.kind} in some shapes", trouble)
+            return True
         if not is_polite(trouble):
             return False
         values = asked_of(case, self.kind, self.judge.way)
@@ -55,6 +54,9 @@ class Apart:
                 self.features |= {frozenset(names)}
                 return True
         return False
+
+    def _is_answered_in_float32(self, case: Case) -> bool:
+        return case.kind in HALVES and self.judge.ask(dataclasses.replace(case, kind="float32")).trouble is None
 
     def _refuses(self, case: Case, words: str) -> bool:
         trouble = self.judge.ask(case).trouble
