@@ -76,6 +76,7 @@ def test_what_is_known_by_its_name_is_handed_over_and_judged(make, kind, identit
     assert [row.verdict for row in suite.rows([identity])] == ["fails"]
 
 
+@pytest.mark.slow("documents of three members stay inside", but=1)
 @pytest.mark.parametrize(("make", "kind", "identity"), [each[:3] for each in WRONG])
 def test_the_same_code_without_a_bug_holds_also_beside_other_features(make, kind, identity):
     suite = AttentionSuite(Direct(make("")), kind)
@@ -127,6 +128,7 @@ def turned(x, positions, offset=0):
 """
 
 
+@pytest.mark.slow("the note and the property without a process stay inside", but=1)
 @pytest.mark.parametrize(
     ("name", "kind", "left"),
     [
