@@ -79,8 +79,8 @@ def lain(x: Any, memory: str | bool) -> Any:
 
     Args:
         x: in one piece. Arrays of jax lie as jax wants.
-        memory: rows or true, every second row of a larger array, after its first; transposed, the last two axes;
-            expanded, an axis along which all is equal has one place; empty or false, as it is.
+        memory: a word. By rows or true they are every second row of a larger array. By transposed the last two axes
+            have changed places. By expanded an axis along which all is equal has one place. Empty is as it is.
     """
     torch = hasattr(x, "detach")
     if not memory or x.ndim < 2 or not (torch or isinstance(x, np.ndarray)):

@@ -63,7 +63,7 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
 
 
 Fields = Mapping[str, Any]
-"""Of a case."""
+"""Some fields of a case."""
 
 
 def means(judge: Judge, kind: Kind) -> list[tuple[Fields, Fields]]:

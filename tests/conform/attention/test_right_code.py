@@ -168,7 +168,7 @@ def test_what_a_scale_loses_below_the_smallest_number_of_half_precision_is_withi
 
 
 def test_a_row_that_holds_says_which_wrong_scale_would_hold_too(monkeypatch):
-    """Of an error that half precision does not see, for numpy has no coarser type."""
+    """The errors are small ones, that half precision does not see: numpy has no coarser type."""
 
     def scaled(by):
         def target(q, k, v):
