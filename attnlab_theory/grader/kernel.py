@@ -3,7 +3,7 @@
 Python 3.11 has no `os.unshare`, and no Python can mount: these are calls of the C library. Every function that puts
 up a fence returns the means that are now in force. It returns none if the system refuses.
 
-Source: the manual pages namespaces(7), mount_setattr(2), capabilities(7), prctl(2) and seccomp(2).
+Source: the manual pages namespaces(7), mount_setattr(2), capabilities(7), prctl(2), seccomp(2) and unix(7).
 """
 
 import contextlib
@@ -15,7 +15,10 @@ import resource
 import signal
 import struct
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import socket
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NAMESPACES = {
@@ -204,14 +207,33 @@ def _set_attributes(path: str, attributes: int, *, deep: bool) -> None:
     )
 
 
-def spare_uid() -> int:
-    """A uid that nobody has."""
-    for uid in range(20_000 + os.getpid() % 20_000, 60_000):
+def spare_uid() -> tuple[int, "socket.socket"]:
+    """A uid that no other process has, and the socket that keeps it from other runs until it is closed.
+
+    Ask before leaving the namespaces of the caller: from inside of new ones no other run can be seen.
+
+    Two runs never meet, because the kernel gives a name to one socket at a time, and the name is made of the uid.
+    A process that is killed cannot forget to give it back: the name ends with the last copy of the socket. The
+    launcher holds one, and ends after everything inside. Nothing is left on a disk, and nobody needs a folder.
+    Such names end at a network namespace. So two containers do not see each other's: there chance keeps them
+    apart, for the first uid that is tried is drawn. Whatever holds no such name shows its processes in /proc, or
+    its name among the users.
+    """
+    import socket
+
+    least, most = 20_000, 60_000
+    drawn = int.from_bytes(os.urandom(8)) % (most - least)
+    for uid in (least + (drawn + i) % (most - least) for i in range(most - least)):
         with contextlib.suppress(KeyError):
             pwd.getpwuid(uid)
             continue
-        if not _tasks_of(uid):
-            return uid
+        held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with contextlib.suppress(OSError):
+            # The byte 0 makes it a name that is no file's: unix(7).
+            held.bind(f"\0attnlab-uid-{uid}")
+            if not _tasks_of(uid):
+                return uid, held
+        held.close()
     raise OSError("no uid is free")
 
 

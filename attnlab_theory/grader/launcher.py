@@ -35,6 +35,7 @@ def main(plan: dict[str, Any]) -> None:
         return child.main(_limited(plan), notebook)
     wanted, inside = set(plan["means"]), set(plan["inside"])
     in_force = sorted(inside) + _joined(plan["groups"])
+    reserved = kernel.spare_uid() if "uid" in wanted and kernel.may_take_uids() else None
     if not inside:
         in_force += kernel.unshared(wanted)
     # A change of namespace forgets this, so it comes after.
@@ -54,13 +55,16 @@ def main(plan: dict[str, Any]) -> None:
     in_force += kernel.viewed(plan) if "mount" in in_force and not inside else []
     if "polling" in wanted and "group" not in in_force:
         in_force.append("polling")
-    uid = kernel.spare_uid() if "uid" in wanted and kernel.may_take_uids() else None
+    # Whoever was root may have become nobody in a user namespace.
+    uid = reserved[0] if reserved and kernel.may_take_uids() else None
     process = os.fork()
     if process:
         for descriptor in (0, 1, 2):
             os.close(descriptor)
         return _supervise(process, plan, uid, descendants, polling="polling" in in_force)
     os.close(plan["status"])
+    if reserved:
+        reserved[1].close()
     # A group of its own: a group is ended at once, however fast it forks.
     os.setsid()
     in_force += _limited(plan) + kernel.unprivileged(uid, plan, in_force)

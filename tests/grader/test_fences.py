@@ -1,5 +1,6 @@
 """What each fence needs, and what a submission finds inside the fences."""
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -262,10 +263,34 @@ def test_a_limit_is_the_lower_of_the_labs_and_of_what_the_caller_may_have(part, 
 
 @linux
 def test_a_spare_uid_is_nobodys():
-    uid = kernel.spare_uid()
-    assert 20_000 <= uid < 60_000
-    assert kernel._tasks_of(uid) == 0
-    assert kernel._tasks_of(os.getuid()) > 0
+    uid, held = kernel.spare_uid()
+    with held:
+        assert 20_000 <= uid < 60_000
+        assert kernel._tasks_of(uid) == 0
+        assert kernel._tasks_of(os.getuid()) > 0
+
+
+@linux
+def test_a_spare_uid_is_given_to_one_run_at_a_time(monkeypatch):
+    """Whatever is drawn, the second run gets the next one, and a uid is free again when its run has ended."""
+    monkeypatch.setattr(kernel.os, "urandom", lambda n: bytes(n))
+    with kernel.spare_uid()[1] as held:
+        first = held.getsockname()
+        with kernel.spare_uid()[1] as other:
+            assert other.getsockname() != first
+    with kernel.spare_uid()[1] as again:
+        assert again.getsockname() == first
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can become another user")
+def test_runs_at_one_time_have_users_of_their_own(tmp_path):
+    """Four processes, in namespaces that count their processes from one."""
+    (tmp_path / "mine.py").write_text("import os\ndef f(): return os.getuid()")
+    with contextlib.ExitStack() as block:
+        runs = [block.enter_context(Submission(f"{tmp_path}/mine.py::f")) for _ in range(4)]
+        uids = [int(run()) for run in runs]
+        assert len({*uids}) == 4
+        assert all(kernel._tasks_of(uid) for uid in uids)
 
 
 @linux

@@ -24,7 +24,7 @@ for capability in eval(lacking):
     for i in range(3):
         rights[i] &= ~(1 << capability)
 assert kernel.LIBC.capset(header, rights) == 0
-print(*kernel.unprivileged(kernel.spare_uid(), {"scratch": scratch, "processes": 100}, []))
+print(*kernel.unprivileged(kernel.spare_uid()[0], {"scratch": scratch, "processes": 100}, []))
 with open("/proc/self/status") as status:
     print(*[line.split()[1] for line in status if line[:6] in ("CapInh", "CapPrm", "CapEff", "CapAmb")])
 """
