@@ -229,7 +229,7 @@ class Conform:
         seconds = time.monotonic() - begun
         places = [place_of(target) for target in (self.target, self.against) if target is not None]
         snippet = suite.snippet(places[0], rows) or suite.replay(places, rows)
-        notes = [*report.notes_of(suite), *([caller.missing] if caller.missing else [])]
+        notes = [*report.notes_of(suite), *suite.kills(), *([caller.missing] if caller.missing else [])]
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))
         if self.json:
@@ -287,6 +287,8 @@ class Conform:
         from attnlab_theory.conform.kinds import KINDS
 
         found = advised(caller, declared)
+        if caller.killed:
+            raise ValueError(f"{self.target}: its process was killed from outside ({caller.killed}); run it again")
         if self.json:
             shown = {"target": self.target, "kind": found.kind, "conventions": dict(found.profile)}
             print(json.dumps(shown | {"options": found.options.strip(), "notes": found.notes}, indent=1))

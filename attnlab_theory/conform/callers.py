@@ -14,7 +14,7 @@ from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
 from attnlab_theory.conform.harness import Host
 from attnlab_theory.grader.fences import warning
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
-from attnlab_theory.grader.submission import Submission
+from attnlab_theory.grader.submission import Reply, Submission
 
 HARNESS = Path(__file__).with_name("harness.py")
 
@@ -154,6 +154,11 @@ class Fenced:
         self._costly = Costly()
         self.missing = ""
         """The fences that this system did not put up, and what the target can do without them."""
+        self.killed = ""
+        """The signal by which somebody else ended the process, so that a call has no answer."""
+        self._signal = ""
+        self._kept = self._lost = 0
+        """How many objects were kept for later calls, and how many of them went with a process that was killed."""
 
     def another(self) -> "Fenced":
         """One of the same target, that has not been called."""
@@ -171,26 +176,56 @@ class Fenced:
         return self._about
 
     def call(self, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
-        """Make one call; what kills the child is a trouble like any other, and the next call gets a new child."""
+        """Make one call.
+
+        What ends the child is a trouble like any other, and the next call gets a new child. If somebody else ended
+        it, the call is made once more; `killed` in the report has the signal.
+        """
         if refusal := self._costly.refusal(plan, arrays):
             return Back({"trouble": refusal}, [])
-        if self._child is None:
-            self._start()
-        assert self._child is not None
-        seconds = _limit(self._seconds, plan)
-        try:
-            report, *returned = self._child.call(
-                json.dumps({"plan": plan | {"seconds": seconds}}), *arrays, parts=3
-            )
-        except BrokenAnswer as error:
-            self._stop()
+        needs = min((*plan.get("kept", {}).values(), *plan.get("places", {}).values()), default=self._kept)
+        asked = json.dumps({"plan": plan | {"seconds": _limit(self._seconds, plan)}})
+        killed = ""
+        for _ in range(2):
+            if needs < self._lost:
+                return self._unanswered()
+            try:
+                report, *returned = self._asked(asked, arrays)
+                break
+            except BrokenAnswer as error:
+                if not error.killed:
+                    return self._ended(error, plan, arrays)
+                self._signal = killed = error.killed
+                self._lost = self._kept
+        else:
+            # It may be the target that kills itself: that nobody can tell, and a third time would not.
             self._costly.cost(plan, arrays)
-            fault = Fault.HUNG if error.reason is Reason.TIMED_OUT else Fault.ENDED
-            message = str(error).removeprefix(self.name).lstrip(": ")
-            return Back({"trouble": Trouble(fault=fault, message=message)}, [])
-        told = _message(report.array)
+            return self._unanswered()
+        told = _message(report.array) | ({"killed": killed} if killed else {})
+        self._kept = max(self._kept, *(number + 1 for number in told.get("kept", ())), 0)
         (self._costly.cost if told["trouble"] == Fault.HUNG else self._costly.answered)(plan, arrays)
         return Back(told, [each.array for each in returned][: told["given"]])
+
+    def _asked(self, asked: str, arrays: list[np.ndarray]) -> tuple[Reply, ...]:
+        """Ask the child, or a new one. If it breaks, there is none."""
+        try:
+            if self._child is None:
+                self._start()
+            assert self._child is not None
+            return self._child.call(asked, *arrays, parts=3)
+        except BrokenAnswer:
+            self._stop()
+            raise
+
+    def _ended(self, error: BrokenAnswer, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
+        self._costly.cost(plan, arrays)
+        fault = Fault.HUNG if error.reason is Reason.TIMED_OUT else Fault.ENDED
+        message = str(error).removeprefix(self.name).lstrip(": ")
+        return Back({"trouble": Trouble(fault=fault, message=message)}, [])
+
+    def _unanswered(self) -> Back:
+        self.killed = self._signal
+        return Back({"trouble": Trouble(fault=Fault.KILLED, code=self.killed), "killed": self.killed}, [])
 
     def _start(self) -> None:
         self._child = Submission(f"{HARNESS}::answer", time_limit=PATIENCE, sees=self._place.sees)
@@ -198,13 +233,18 @@ class Fenced:
         self._child.__enter__()
         self.missing = warning(self._child.missing)
         asked = {key: value for key, value in self._place._asdict().items() if key != "sees"}
-        asked |= {"seconds": LOADING}
+        asked |= {"seconds": LOADING, "kept": self._kept}
         # Who hears no alarm is ended from outside, a little later.
         whole, self._child.wall_limit = self._child.wall_limit, LOADING + GRACE
         try:
             self._about = _message(self._child.call(json.dumps({"load": asked}), parts=3)[0].array)
         except BrokenAnswer as error:
             self._stop()
+            if error.killed:
+                killed = Trouble(fault=Fault.KILLED, code=error.killed)
+                raise BrokenAnswer(
+                    f"{self.name} was not loaded: {killed}; run it again", error.reason, killed=error.killed
+                ) from None
             if error.reason is Reason.TIMED_OUT:
                 hung = Trouble(fault=Fault.HUNG, seconds=LOADING)
                 raise ValueError(f"{self.name} cannot be loaded: {_import(hung)}") from None

@@ -30,7 +30,9 @@ class Fault(enum.StrEnum):
     """The target called exit, which went no further."""
     HUNG = "hung"
     ENDED = "ended"
-    """The process is gone, or was ended from outside."""
+    """The process is gone, or was ended for what it did."""
+    KILLED = "killed"
+    """Somebody else ended the process. That says nothing of the target."""
     UNFIT = "unfit"
     """Nothing of that kind can be judged: the remedy is in the message."""
     SHAPE = "shape"
@@ -63,7 +65,7 @@ class Trouble:
     seconds: float = 0.0
     """The limit."""
     code: str = ""
-    """What exit was called with."""
+    """What exit was called with, or the name of the signal that killed the process."""
     gave: tuple[int, ...] = ()
     wanted: tuple[int | str, ...] = ()
     """Two shapes. A letter stands for any length."""
@@ -87,7 +89,7 @@ class Trouble:
     @property
     def is_unsure(self) -> bool:
         """Whether a call that is not made may be its cause."""
-        return self.fault in (Fault.NOT_CALLED, Fault.ANOTHER_ANSWER)
+        return self.fault in (Fault.NOT_CALLED, Fault.ANOTHER_ANSWER, Fault.KILLED)
 
     def of(self, call: str) -> "Trouble":
         """The same trouble, with what was handed over."""
@@ -119,6 +121,8 @@ class Trouble:
                 return f"gave {self.gave[0]} array where {self.wanted[0]} were expected"
             case Fault.UNEQUAL:
                 return "queries and keys have different numbers of features"
+            case Fault.KILLED:
+                return f"its process was killed from outside ({self.code})"
             case Fault.ENDED | Fault.UNFIT:
                 return self.message
         return str(self.fault)

@@ -48,12 +48,14 @@ class Host:
 
     Args:
         target: the function, or a class that is made without arguments.
+        first: the number of the first object that is kept. Lower ones were kept by a process that is gone.
     """
 
-    def __init__(self, target: Any) -> None:
+    def __init__(self, target: Any, first: int = 0) -> None:
         self._class = target if isinstance(target, type) else None
         self._target: Callable[..., Any] = frameworks.made(target)
         self._objects: list[Any] = [self._target]
+        self._first = first
         self._kept: list[Any] = []
 
     def about(self) -> dict[str, Any]:
@@ -138,9 +140,10 @@ class Host:
                         told["differs"] = number + 1
                         break
             for place in plan.get("keep", ()):
-                told["kept"].append(len(self._kept))
+                told["kept"].append(self._first + len(self._kept))
                 found = exchange.part(came, place)
-                told["one"].append(next((n for n, x in enumerate(self._kept) if memory.is_one(x, found)), -1))
+                alike = (self._first + n for n, x in enumerate(self._kept) if memory.is_one(x, found))
+                told["one"].append(next(alike, -1))
                 self._kept.append(found)
             if plan.get("reads", True):
                 returned, told["kind"], told["several"] = exchange.read(
@@ -178,9 +181,9 @@ class Host:
 
     def _again(self, number: int) -> Any:
         """What an earlier call gave."""
-        if number >= len(self._kept):
+        if not 0 <= number - self._first < len(self._kept):
             raise LookupError("what an earlier call gave is gone, for the process was started again")
-        return self._kept[number]
+        return self._kept[number - self._first]
 
 
 def load(folder: str, file: str, module: str, names: str) -> Any:
@@ -225,10 +228,10 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         report, returned = _hosts[0].call(request["plan"], arrays)
         report["given"] = len(returned)
     else:
-        seconds = request["load"].pop("seconds", 0)
+        seconds, kept = (request["load"].pop(name, 0) for name in ("seconds", "kept"))
         try:
             with limits.silenced(io.StringIO()), limits.in_time(seconds):
-                _hosts.append(Host(load(**request["load"])))
+                _hosts.append(Host(load(**request["load"]), kept))
             report = _hosts[0].about()
         except limits.Slow:
             report = {"trouble": SLOW, "about": {"seconds": seconds}}

@@ -58,6 +58,8 @@ class Log:
         self.made: list[Made] = []
         self.left_out = 0
         """How many calls were not made, for such as they had hung or ended the process."""
+        self.killed: list[str] = []
+        """The signals by which somebody else ended the process, one for each call that met one."""
         self.begun = 0
         """Where the calls of the identity begin."""
         self._bytes = 0
@@ -73,6 +75,7 @@ class Log:
         """Remember a call."""
         trouble = trouble_of(made.back.report)
         self.left_out += trouble is not None and trouble.fault is Fault.NOT_CALLED
+        self.killed += [made.back.report["killed"]] if made.back.report.get("killed") else []
         self._bytes += sum(x.nbytes for x in (*made.arrays, *made.back.arrays))
         if self._bytes <= MOST_BYTES:
             self.made.append(made)

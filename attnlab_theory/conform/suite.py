@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform import replays
-from attnlab_theory.conform.finding import Trouble, Verdict
+from attnlab_theory.conform.finding import Fault, Trouble, Verdict
 from attnlab_theory.conform.kinds import KINDS, Kind
 from attnlab_theory.conform.recording import Log, Recording, Shown, holds_again
 from attnlab_theory.conform.templates import aimed
@@ -143,7 +143,23 @@ class Suite(abc.ABC):
             with np.errstate(all="ignore"):
                 self.open()
         except ValueError as error:
+            if self.log.killed:
+                raise ValueError(f"{self._unsettled()}; run it again") from None
             raise ValueError(aimed(str(error), kind, caller.about().get("uses", ()))) from None
+        if any(getattr(each.caller, "killed", "") for each in self.callers):
+            raise ValueError(f"{self._unsettled()}; run it again")
+
+    def kills(self) -> list[str]:
+        """What is said of calls whose process somebody else has ended."""
+        if not self.log.killed:
+            return []
+        count = len(self.log.killed)
+        again = "1 call was made again" if count == 1 else f"{count} calls were made again"
+        return [f"{again}: {Trouble(fault=Fault.KILLED, code=self.log.killed[-1])}"]
+
+    def _unsettled(self) -> str:
+        """What is said of a target whose process somebody else has ended."""
+        return f"{self.caller.name} is not judged: {Trouble(fault=Fault.KILLED, code=self.log.killed[-1])}"
 
     def recorded(self, caller: "Caller") -> "Caller":
         """A caller whose calls are remembered, for a snippet: of the target first, then of another one."""
@@ -168,11 +184,15 @@ class Suite(abc.ABC):
             if names and name not in names:
                 continue
             self.log.begin()
-            before = self.log.left_out
+            before, killed = self.log.left_out, len(self.log.killed)
             # A stranger's numbers may be anything.
             with np.errstate(all="ignore"):
                 row = self.row(name)
-            if row is not None:
+            if len(self.log.killed) > killed:
+                # Whatever it says may come from a call that was not answered, or from a memory that was lost.
+                trouble = Trouble(fault=Fault.KILLED, code=self.log.killed[-1])
+                yield Row(name=name, verdict=Verdict.NOT_JUDGED, line=str(trouble), tried=0, trouble=trouble)
+            elif row is not None:
                 row = self._as_far_as_called(row, self.log.left_out - before)
                 if row.verdict is Verdict.FAILS and (shown := self.log.shown(name, row.trouble)) is not None:
                     self._shown[name] = shown

@@ -85,15 +85,17 @@ class Enclosure:
     def ending(self) -> dict[str, Any]:
         """How the submission ended, by its supervisor: a wait status, or the limit that it broke.
 
-        Empty if it has not ended, or has killed its supervisor.
+        `killed` is the signal that ended the supervisor. Empty if the submission has not ended.
         """
         ended = _has_ended(self._process, ENDING)
         if sys.platform != "linux":
             # There is no supervisor: it is the process itself.
             return {"state": os.waitpid(self._process.pid, 0)[1]} if ended else {}
         os.set_blocking(self._status.fileno(), False)
-        line = self._status.readline()
-        return json.loads(line) if line else {}
+        if line := self._status.readline():
+            return json.loads(line)
+        state = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return {"killed": state.si_status} if state is not None and state.si_code == os.CLD_KILLED else {}
 
     def _started(self, *, bubblewrap: bool) -> dict[str, Any]:
         """Start the launcher, and read from it which means are in force. Empty if it fails."""

@@ -68,6 +68,8 @@ def main(plan: dict[str, Any]) -> None:
     # A group of its own: a group is ended at once, however fast it forks.
     os.setsid()
     in_force += _limited(plan) + kernel.unprivileged(uid, plan, in_force)
+    # An interrupt from outside is no exception of the submission.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     with contextlib.suppress(OSError):
         os.chdir(plan["scratch"])
@@ -124,7 +126,10 @@ def _wait_outside(supervisor: int, status: int) -> None:
         os.close(descriptor)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(supervisor, signal.SIGKILL))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    os.waitpid(supervisor, 0)
+    _, state = os.waitpid(supervisor, 0)
+    if os.WIFSIGNALED(state):
+        # Nobody inside can do that. The judge reads it off the end of this process.
+        os.kill(os.getpid(), signal.SIGKILL)
     os._exit(0)
 
 
@@ -150,7 +155,7 @@ def _supervise(
                 too_much = {"processes": processes}
         heard = signal.sigtimedwait(waits, LOOK_EVERY if polling else 3600)
         asked_to_end = heard is not None and heard.si_signo == signal.SIGTERM
-    return _end(plan, descendants, uid, too_much)
+    return _end(plan, descendants, uid, too_much or {"killed": signal.SIGTERM})
 
 
 def _end(plan: dict[str, Any], descendants: ModuleType, uid: int | None, status: dict[str, Any]) -> None:

@@ -41,11 +41,12 @@ class BrokenAnswer(ValueError):
         message: one line that says why.
         reason: what became of the submission. None if there is no submission: the caller named it wrongly.
         output: what it had printed by then.
+        killed: the signal that ended its process, if by such a one people and systems end processes of others.
     """
 
-    def __init__(self, message: str, reason: Reason | None = None, output: str = "") -> None:
+    def __init__(self, message: str, reason: Reason | None = None, output: str = "", killed: str = "") -> None:
         super().__init__(message)
-        self.reason, self.output = reason, output
+        self.reason, self.output, self.killed = reason, output, killed
 
 
 def plain(text: str, most: int = 400) -> str:

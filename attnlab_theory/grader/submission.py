@@ -30,6 +30,10 @@ WHILE_LOADED = (*ITS_OWN, None, Reason.INCONCLUSIVE)
 """Those that it may report while it is loaded: there may be no such function, or a module may be missing here."""
 
 
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+"""The signals by which people and systems end processes of others. A crash has signals of its own."""
+
+
 def patience(time_limit: float) -> float:
     """The longest wait, in seconds, for this much processor time: others may use the machine too."""
     return 4 * time_limit + 10
@@ -248,8 +252,9 @@ class Submission:
             raise self._broken(f" {plain(str(message['broken']))}", reason)
         return arrays
 
-    def _broken(self, said: str, reason: Reason | None) -> BrokenAnswer:
-        return BrokenAnswer(f"{self.where}{said}", reason, self.output)
+    def _broken(self, said: str, reason: Reason | None, ended_by: int = 0) -> BrokenAnswer:
+        killed = signal.Signals(ended_by).name if ended_by in FROM_OUTSIDE else ""
+        return BrokenAnswer(f"{self.where}{said}", reason, self.output, killed)
 
     def _death(self, slow: str) -> BrokenAnswer:
         """Why there will be no reply: by the supervisor, or by the end of the process that was started."""
@@ -262,7 +267,8 @@ class Submission:
         if "processes" in status:
             return self._broken(f" starts more than {fences.most_processes()} processes", Reason.ENDED)
         if "state" not in status:
-            return self._broken(" closed the pipe to the lab instead of answering", Reason.ENDED)
+            ended_by = status.get("killed", 0)
+            return self._broken(" closed the pipe to the lab instead of answering", Reason.ENDED, ended_by)
         code = os.waitstatus_to_exitcode(status["state"])
         # A submission may have taken the kernel's first word for it, and gets the second: SIGKILL.
         over = code == -signal.SIGKILL and status.get("seconds", 0) >= math.ceil(self.time_limit)
@@ -274,7 +280,7 @@ class Submission:
             # Real-time signals have numbers and no names.
             names = {each.value: each.name for each in signal.Signals}
             name = names.get(-code, f"signal {-code}")
-            return self._broken(f" crashed: the process died of {name}", Reason.ENDED)
+            return self._broken(f" crashed: the process died of {name}", Reason.ENDED, -code)
         return self._broken(f" ended the process (exit status {code}) instead of answering", Reason.ENDED)
 
 

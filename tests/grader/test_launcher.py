@@ -14,7 +14,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no other system
 
 @pytest.mark.parametrize(
     ("processes", "held", "said"),
-    [(7, 100, {}), (7, 101, {"memory": 101}), (8, 100, {"processes": 8}), (8, 101, {"memory": 101})],
+    [
+        (7, 100, {"killed": signal.SIGTERM}),
+        (7, 101, {"memory": 101}),
+        (8, 100, {"processes": 8}),
+        (8, 101, {"memory": 101}),
+    ],
 )
 def test_a_submission_may_hold_all_that_it_is_given_and_no_byte_more(monkeypatch, processes, held, said):
     monkeypatch.setattr(launcher, "LOOK_EVERY", 0)
