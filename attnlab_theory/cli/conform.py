@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 if TYPE_CHECKING:
-    from attnlab_theory.conform.callers import Fenced
+    from attnlab_theory.conform.callers import Fenced, Local
+
+    Called = Fenced | Local
 
 Kinds = Literal[
     "softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias", "mixer", "decode",
@@ -77,6 +79,8 @@ class Conform:
     """Print one JSON value and nothing else."""
     junit: Path | None = None
     """Write the rows into this file, as JUnit's XML."""
+    in_process: bool = False
+    """Call the target in this process, for cuda, Triton and mps: behind the fences there is no accelerator."""
     export: Literal["npz", "onnx"] | None = None
     """Write our test cases and their right answers to the file or folder TARGET, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None
@@ -95,7 +99,7 @@ class Conform:
     def run(self) -> int:
         """Judge the target, or print its profile or the adapter."""
         from attnlab_theory import files
-        from attnlab_theory.conform.callers import Fenced
+        from attnlab_theory.conform.callers import Fenced, Local
         from attnlab_theory.conform.templates import aimed, template
 
         if self.peers:
@@ -124,9 +128,10 @@ class Conform:
         with contextlib.ExitStack() as block:
             other = None
             try:
-                caller = block.enter_context(Fenced(self.target, seconds=self.call_seconds))
+                judged = Local if self.in_process else Fenced
+                caller = block.enter_context(judged(self.target, seconds=self.call_seconds))
                 if self.against is not None:
-                    other = block.enter_context(Fenced(self.against, seconds=self.call_seconds))
+                    other = block.enter_context(judged(self.against, seconds=self.call_seconds))
             except ValueError as error:
                 raise ValueError(aimed(str(error), self.kind or "causal")) from None
             return self._judged(caller, declared, begun, other)
@@ -201,7 +206,7 @@ class Conform:
         return found
 
     def _judged(
-        self, caller: "Fenced", declared: dict[str, Any], begun: float, other: "Fenced | None" = None
+        self, caller: "Called", declared: dict[str, Any], begun: float, other: "Called | None" = None
     ) -> int:
         from attnlab_theory import files
         from attnlab_theory.conform import report
@@ -280,7 +285,7 @@ class Conform:
         print(json.dumps(committed(), indent=1) if self.json else text(committed()))
         return 0
 
-    def _profiled(self, caller: "Fenced", declared: dict[str, Any]) -> int:
+    def _profiled(self, caller: "Called", declared: dict[str, Any]) -> int:
         """Print how the target wants to be called, and what it seems to be."""
         from attnlab_theory.conform import report
         from attnlab_theory.conform.advice import advised

@@ -1,6 +1,7 @@
 """How a call is made: in this process, or in a child with limits, which may die and is then started again."""
 
 import importlib.util
+import io
 import json
 import os
 import sys
@@ -9,9 +10,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from attnlab_theory.conform import limits
 from attnlab_theory.conform.costly import Costly
 from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
-from attnlab_theory.conform.harness import Host
+from attnlab_theory.conform.harness import Host, fault, load
 from attnlab_theory.grader.fences import warning
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
 from attnlab_theory.grader.submission import Reply, Submission
@@ -84,6 +86,43 @@ class Direct:
         told, came = self._host.call(plan | {"seconds": seconds, "here": True}, [x.copy() for x in arrays])
         (self._costly.cost if told["trouble"] == Fault.HUNG else self._costly.answered)(plan, arrays)
         return Back(told, came)
+
+
+class Local(Direct):
+    """Calls a named target in this process, without any fence. For a `with` block, as `Fenced`.
+
+    Args:
+        target: FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION.
+        seconds: how long one call may take, as in `Fenced`.
+
+    Raises:
+        ValueError: if the target has neither form, there is no such file, or it cannot be loaded.
+    """
+
+    missing = "--in-process puts up no fence: the target can do what you can, and may end the judge"
+    killed = ""
+
+    def __init__(self, target: str, *, seconds: float = USUAL) -> None:
+        place = place_of(target)
+        # Another file of that name may be somebody's module here, even ours.
+        module = f"target_{place.module}" if place.file and place.module in sys.modules else place.module
+        try:
+            with limits.silenced(io.StringIO()), limits.in_time(LOADING):
+                found = load(place.folder, place.file, module, place.names)
+                super().__init__(found, target, seconds=seconds)
+        except KeyboardInterrupt:
+            raise
+        except limits.Slow:
+            raise ValueError(f"{target} cannot be loaded: {_import(TIMED_OUT)}") from None
+        except BaseException as error:
+            trouble = trouble_of(fault(error))
+            raise ValueError(f"{target} cannot be loaded: {trouble}") from None
+
+    def __enter__(self) -> "Local":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 class Place(NamedTuple):

@@ -157,7 +157,7 @@ class Host:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and plan.get("here"):
                 raise
-            told |= _fault(error)
+            told |= fault(error)
         told["printed"] = _line(printed.getvalue(), 60)
         after = [exchange.back(x) for x in handed]
         told["changed"] = [i for i, pair in enumerate(zip(kept, after, strict=True)) if not exchange.same(*pair)]
@@ -236,12 +236,12 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         except limits.Slow:
             report = {"trouble": SLOW, "about": {"seconds": seconds}}
         except BaseException as error:
-            report = _fault(error)
+            report = fault(error)
     written = np.frombuffer(json.dumps(report).encode(), np.uint8)
     return (written, *returned, *[np.zeros(0)] * (2 - len(returned)))
 
 
-def _fault(error: BaseException) -> dict[str, Any]:
+def fault(error: BaseException) -> dict[str, Any]:
     """An exception, with the last place outside of this file."""
     if isinstance(error, frameworks.Unfit):
         return {"trouble": "unfit", "about": {"message": str(error)}}
