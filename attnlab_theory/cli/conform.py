@@ -295,7 +295,7 @@ class Conform:
         if caller.killed:
             raise ValueError(f"{self.target}: its process was killed from outside ({caller.killed}); run it again")
         if self.json:
-            shown = {"target": self.target, "kind": found.kind, "conventions": dict(found.profile)}
+            shown = report.heading(str(self.target), found.kind, caller) | {"conventions": dict(found.profile)}
             print(json.dumps(shown | {"options": found.options.strip(), "notes": found.notes}, indent=1))
             return 0
         seems = "is of no kind that is known"

@@ -58,6 +58,7 @@ def about(target: Any) -> dict[str, Any]:
         `parameters`: name, kind and whether it must be given, of each; None where that cannot be seen.
         `defaults`: the numbers, flags and pairs of whole numbers among their defaults.
         `uses`: the frameworks by which it is written; `loaded`: those that are there.
+        `versions`: of the package that it comes from, and of the frameworks that are there, if they say it.
         `mode`: training or evaluation, of a module of torch; `training`: the same as a flag, of anything.
         `learns`: the parameters of such a module, with their shapes.
     """
@@ -70,6 +71,7 @@ def about(target: Any) -> dict[str, Any]:
             if _is_plain(each.default)
         },
         "uses": _uses(target),
+        "versions": _versions(target),
         "loaded": [each for each in FRAMEWORKS if each in sys.modules],
         "training": getattr(target, "training", False) is True,
         "mode": "",
@@ -79,6 +81,17 @@ def about(target: Any) -> dict[str, Any]:
         told["mode"] = "training" if target.training else "evaluation"
         told["learns"] = [f"{name} {[*x.shape]}" for name, x in target.named_parameters()][:3]
     return told
+
+
+def _versions(target: Any) -> dict[str, str]:
+    """The versions of the package of a target, and of the frameworks that are there."""
+    own = target if hasattr(target, "__qualname__") else type(target)
+    found = {}
+    for name in ((getattr(own, "__module__", None) or "").partition(".")[0], "numpy", *FRAMEWORKS):
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if isinstance(version, str):
+            found[name] = version
+    return found
 
 
 def _is_plain(default: Any) -> bool:

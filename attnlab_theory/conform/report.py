@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from attnlab_theory import __version__
+from attnlab_theory.conform.callers import Caller, place_of
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.suite import Row, Suite
 
@@ -18,6 +20,27 @@ WORDS = {
     Verdict.NOT_JUDGED: ("is not judged", "are not judged"),
 }
 """What is said of one identity, and of several."""
+
+
+SCHEMA = 1
+"""The version of what `as_json` and `heading` give. It grows when a field goes, or means something else."""
+
+
+def heading(target: str, kind: str, caller: Caller) -> dict[str, Any]:
+    """What the JSON of every target begins with.
+
+    Args:
+        target, kind: as they were typed, or as the kind was guessed.
+        caller: of the target.
+
+    Returns:
+        `versions` has ours as attnlab, and those that the target's package and the frameworks beside it say of
+        themselves. A package that says none is null.
+    """
+    place = place_of(target)
+    package = {} if place.file else {place.module.partition(".")[0]: None}
+    versions = {"attnlab": __version__} | package | caller.about()["versions"]
+    return {"schema": SCHEMA, "versions": versions, "target": target, "kind": kind}
 
 
 def profile_lines(profile: Sequence[tuple[str, str]]) -> list[str]:
@@ -70,13 +93,11 @@ def as_json(
     def plain(x: float) -> float | None:
         return float(x) if np.isfinite(x) else None
 
-    return {
-        "target": target,
-        "kind": kind,
+    return heading(target, kind, suite.caller) | {
         "exit_code": code,
         "conventions": dict(suite.profile),
         "notes": notes_of(suite),
-        "never_passed": suite.never_passed,
+        "never_passed": None if suite.never_passed is None else [*suite.never_passed],
         "rows": [
             {
                 "identity": r.name,

@@ -4,11 +4,17 @@ import json
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from attnlab_theory import __version__
 from attnlab_theory.cli import main
+from attnlab_theory.conform import report
+from attnlab_theory.conform.callers import Direct
 from attnlab_theory.grader import fences
+from tests.conform import right
 
 TARGETS = """
 import os, sys, time
@@ -130,6 +136,43 @@ def verdicts(found):
     return {row["identity"]: row["verdict"] for row in found["rows"]}
 
 
+TAKES_MORE = """
+import numpy as np
+
+__version__ = "3.1"
+
+def slopes(n_heads, length, device=None):
+    steps = np.arange(1, n_heads + 1) * (8 / n_heads)
+    return -(2.0 ** -steps)[:, None, None] * abs(np.arange(length)[:, None] - np.arange(length))
+"""
+
+
+def test_the_json_names_its_schema_and_versions_and_what_was_never_passed(capsys, at, tmp_path, monkeypatch):
+    """Three processes."""
+    _, found = judged(capsys, at, "right", "--cases", "1")
+    assert (found["schema"], found["versions"]) == (1, {"attnlab": __version__, "numpy": np.__version__})
+    (tmp_path / "takes_more").mkdir()
+    (tmp_path / "takes_more" / "__init__.py").write_text(TAKES_MORE)
+    monkeypatch.chdir(tmp_path)
+    assert main(["conform", "takes_more:slopes", "--as", "alibi", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["versions"] == {"attnlab": __version__, "takes_more": "3.1", "numpy": np.__version__}
+    assert found["never_passed"] == ["device"]
+    for row in found["rows"]:
+        assert row["holds"] is (None if row["verdict"] == "not judged" else row["verdict"] != "fails")
+    (tmp_path / "takes_more" / "__init__.py").write_text(TAKES_MORE.replace("__version__", "VERSION"))
+    assert main(["conform", "takes_more:slopes", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["schema"], found["kind"], found["versions"]["takes_more"]) == (1, "alibi", None)
+
+
+@pytest.mark.parametrize(("known", "told"), [(None, None), ((), []), (("device",), ["device"])])
+def test_a_kind_that_cannot_tell_what_was_never_passed_says_null_and_no_empty_list(at, known, told):
+    caller = Direct(right.plain, f"{at}/targets.py::right")
+    suite = SimpleNamespace(caller=caller, profile=[], notes=list, largest=0.0, calls=0, never_passed=known)
+    assert report.as_json(suite, [], caller.name, "softmax", 0, 0.0)["never_passed"] == told
+
+
 @pytest.mark.slow("a right target, asked one case of each identity, stays inside")
 @pytest.mark.parametrize("name", ["right", "Layer"])
 def test_right_code_ends_with_0_and_no_snippet(capsys, at, name):
@@ -142,7 +185,7 @@ def test_right_code_ends_with_0_and_no_snippet(capsys, at, name):
 def test_a_row_has_the_fields_of_the_contract(capsys, at):
     """Judges two targets whole, each in a process of its own."""
     _, found = judged(capsys, at, "right")
-    fields = {"identity", "holds", "worst", "tolerance", "case", "snippet"}
+    fields = {"identity", "verdict", "holds", "worst", "tolerance", "case", "snippet"}
     assert all(fields <= {*row} for row in found["rows"])
     assert {row["holds"] for row in found["rows"]} <= {True, None}
     assert isinstance(found["conventions"], dict)
