@@ -79,6 +79,8 @@ class Conform:
     """Print one JSON value and nothing else."""
     junit: Path | None = None
     """Write the rows into this file, as JUnit's XML."""
+    badge: Path | None = None
+    """Write a picture of the verdict into this SVG file, and print the line that shows it in a README."""
     in_process: bool = False
     """Call the target in this process, for cuda, Triton and mps: behind the fences there is no accelerator."""
     export: Literal["npz", "onnx"] | None = None
@@ -120,8 +122,11 @@ class Conform:
         if not 0 < self.call_seconds <= 100:
             raise ValueError(f"--call-seconds is between 0 and 100, not {self.call_seconds:g}")
         declared = self._declared()
-        if self.junit is not None:
-            files.refuse_unwritable(self.junit)
+        if self.badge is not None:
+            self._refuse_badge()
+        for path in (self.junit, self.badge):
+            if path is not None:
+                files.refuse_unwritable(path)
         if self.against is not None and self.kind is None:
             raise ValueError("--against needs --as KIND: what both targets promise")
         begun = time.monotonic()
@@ -135,6 +140,15 @@ class Conform:
             except ValueError as error:
                 raise ValueError(aimed(str(error), self.kind or "causal")) from None
             return self._judged(caller, declared, begun, other)
+
+    def _refuse_badge(self) -> None:
+        """Refuse --badge where there is no verdict on a whole kind."""
+        if self.kind is None:
+            raise ValueError("--badge needs --as KIND: it shows what became of that promise")
+        if self.cases is not None:
+            raise ValueError("--badge and --cases contradict each other: a badge speaks of all cases")
+        if self.badge is not None and self.badge.suffix != ".svg":
+            raise ValueError(f"--badge writes an SVG: name FILE.svg, not {self.badge}")
 
     def _refuse_cases(self) -> None:
         """Refuse --cases where it means nothing."""
@@ -209,7 +223,7 @@ class Conform:
         self, caller: "Called", declared: dict[str, Any], begun: float, other: "Called | None" = None
     ) -> int:
         from attnlab_theory import files
-        from attnlab_theory.conform import report
+        from attnlab_theory.conform import badge, report
         from attnlab_theory.conform.callers import place_of
         from attnlab_theory.conform.suite import suite_class
 
@@ -237,6 +251,10 @@ class Conform:
         notes = [*report.notes_of(suite), *suite.kills(), *([caller.missing] if caller.missing else [])]
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))
+        shows = ""
+        if self.badge is not None:
+            files.write_text(self.badge, badge.svg(self.kind, rows, code))
+            shows = badge.line(self.badge.as_posix(), self.kind, rows, code)
         if self.json:
             shown = report.as_json(
                 suite,
@@ -247,7 +265,7 @@ class Conform:
                 seconds,
                 lambda row: suite.snippet(places[0], [row]) or suite.replay(places, [row]),
             )
-            shown |= {"snippet": snippet, "notes": notes}
+            shown |= {"snippet": snippet, "notes": notes} | ({"badge": shows} if shows else {})
             print(json.dumps(shown, indent=1))
             return code
         for note in notes:
@@ -256,14 +274,18 @@ class Conform:
             print("\nThe smallest counterexample, which needs the target and numpy:\n")
             print("\n".join(f"    {line}" for line in snippet))
         print(f"\n{report.summary(suite, rows, seconds)}")
+        if shows:
+            print(f"\nFor a README:\n\n    {shows}")
         return code
 
     def _board(self) -> int:
         """Judge other libraries, and write the board. A wheel does not have what judges them: print its board."""
         from attnlab_theory.conform.board import committed, is_checkout, text
 
-        if self.kind is not None or self.template is not None or self.junit is not None:
-            raise ValueError("--peers judges what the catalogue says: leave --as, --template and --junit away")
+        if any(given is not None for given in (self.kind, self.template, self.junit, self.badge)):
+            raise ValueError(
+                "--peers judges what the catalogue says: leave --as, --template, --junit and --badge away"
+            )
         if is_checkout():
             from board import command
 
