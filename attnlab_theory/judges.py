@@ -1,23 +1,19 @@
-"""Processes that judge claims. Two threads of one Python would wait for each other.
-
-A process is forked from a server that has imported everything and computed nothing. So it begins at once, and no
-thread of jax is lost in the fork. Where the system cannot fork, a process imports everything itself.
-"""
+"""Processes that judge claims. Two threads of one Python would wait for each other."""
 
 import contextlib
 import functools
 import gc
-import multiprocessing
 import pickle
-import signal
 import traceback
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory.cores import cores
+from attnlab_theory.sandbox.processes import Server
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from attnlab_theory.claims import Findings
     from attnlab_theory.cluster.client import Cluster
 
@@ -31,16 +27,6 @@ Load = Callable[[], Callable[[str, int, dict[str, Any]], "Findings"]]
 The function that judges takes the name of an experiment, the number of a claim in it, and the options."""
 
 
-def get_ready(module: str) -> None:
-    """Let the server of processes import a module, while this process goes on with its own work."""
-    context = _context()
-    if context.get_start_method() == "forkserver":
-        from multiprocessing import forkserver
-
-        context.set_forkserver_preload([module])
-        forkserver.ensure_running()
-
-
 def can_share(experiments: int) -> int:
     """How many processes should judge these experiments. None if there are several devices, or an accelerator."""
     import jax
@@ -50,7 +36,7 @@ def can_share(experiments: int) -> int:
     return count if count > 1 and one_processor else 0
 
 
-class Judge:
+class Judge(Server):
     """A process that judges one claim after another.
 
     Args:
@@ -58,12 +44,7 @@ class Judge:
     """
 
     def __init__(self, load: Load) -> None:
-        context = _context()
-        self._connection, theirs = context.Pipe()
-        # A daemon: it ends with this process, even where nobody closes it.
-        self._process = context.Process(target=_serve, args=(theirs, load), daemon=True)
-        self._process.start()
-        theirs.close()
+        super().__init__(_serve, load, forked=True)
 
     def findings_of(self, experiment: str, claim: int, options: dict[str, Any]) -> "Findings":
         """The findings about a claim.
@@ -78,19 +59,13 @@ class Judge:
             ValueError: if the process was killed.
         """
         try:
-            self._connection.send((experiment, claim, options))
-            answer = self._connection.recv()
+            self.connection.send((experiment, claim, options))
+            answer = self.connection.recv()
         except (EOFError, OSError):
             raise ValueError("the process that judged it was killed, perhaps because memory ran out") from None
         if isinstance(answer, Exception):
             raise answer
         return answer
-
-    def end(self) -> None:
-        """End the process, whatever it is doing."""
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
 
 
 class JudgeOfCluster:
@@ -155,13 +130,7 @@ def judges(
             judge.end()
 
 
-def _context() -> Any:
-    can_fork = "forkserver" in multiprocessing.get_all_start_methods()
-    return multiprocessing.get_context("forkserver" if can_fork else "spawn")
-
-
-def _serve(connection: Connection, load: Load) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C concerns the parent alone, which then ends this process
+def _serve(connection: "Connection", load: Load) -> None:
     judge = load()
     # Programs that are traced stay: looking through them again and again takes seconds.
     gc.freeze()

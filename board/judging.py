@@ -13,7 +13,7 @@ from typing import Any
 from attnlab_theory.conform.costly import Costly
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.report import as_json
-from attnlab_theory.conform.suite import Row, suite_class
+from attnlab_theory.conform.suite import Killed, Row, suite_class
 from board.entry import AGAINST, HERE, Entry
 from board.process import Peer, Process
 from board.snippets import automatic, shown, written
@@ -89,6 +89,9 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
         if other := entry.against.get(kind):
             suite.against(Peer(process, other, other))
         rows = [*suite.rows()]
+    except Killed:
+        # It says nothing of the library.
+        raise
     except ValueError as error:
         # Without the advice to our own user, which follows the error of the library.
         line = re.sub(r"^.*? answered no trial call\. ", "every trial call ends with an error: ", str(error))

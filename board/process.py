@@ -15,7 +15,8 @@ import numpy as np
 
 from attnlab_theory.conform.callers import HARNESS, Back
 from attnlab_theory.conform.costly import Costly
-from attnlab_theory.conform.finding import Fault, trouble_of
+from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
+from attnlab_theory.sandbox.processes import Program, killed_by
 from board import far
 
 FAR = Path(__file__).with_name("far.py")
@@ -72,7 +73,7 @@ class Process:
         self._python, self._adapter = python, adapter
         self._variables = os.environ | THREADS | dict(variables or {})
         self._variables.pop("PYTHONPATH", None)
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Program | None = None
         self._loaded: set[str] = set()
         self.deaths = 0
         self.costly = Costly()
@@ -136,22 +137,24 @@ class Process:
         except TimeoutError:
             report = {"trouble": Fault.HUNG, "about": {"seconds": seconds}}
         except (EOFError, BrokenPipeError):
-            report = {"trouble": self._why()}
+            report = self._why()
         self._stop()
         self.deaths += 1
         return report, []
 
-    def _why(self) -> str:
+    def _why(self) -> dict[str, Any]:
         assert self._child is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(GRACE)
-        code = self._child.returncode
+        self._child.has_ended(GRACE)
+        code = self._child.code
+        if killed := killed_by(code):
+            return {"trouble": Trouble(fault=Fault.KILLED, code=killed), "killed": killed}
         number = -code if code is not None and code < 0 else 0
-        return f"ended the process by {signal.Signals(number).name}" if number else f"ended the process ({code})"
+        said = f"by {signal.Signals(number).name}" if number else f"({code})"
+        return {"trouble": f"ended the process {said}"}
 
     def _start(self) -> None:
         self._loaded.clear()
-        self._child = subprocess.Popen(
+        self._child = Program(
             [self._python, "-I", FAR, HARNESS, self._folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -165,12 +168,11 @@ class Process:
     def _stop(self) -> None:
         if self._child is None:
             return
-        self._child.kill()
+        self._child.end()
         for pipe in (self._child.stdin, self._child.stdout):
             with contextlib.suppress(OSError):
                 assert pipe is not None
                 pipe.close()
-        self._child.wait()
         self._child = None
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from attnlab_theory.sandbox.processes import Program
 from board.cells import verdict_of
 from board.entry import HERE, Entry
 from board.environments import installed, python_of
@@ -29,7 +29,7 @@ POLL = 0.1
 class _Judge:
     entry: Entry
     file: Path
-    process: "subprocess.Popen[bytes]"
+    process: Program
     said: IO[bytes]
     begun: float
 
@@ -111,43 +111,34 @@ def _started(entry: Entry, python: Path, file: Path) -> _Judge:
     said = tempfile.TemporaryFile()  # noqa: SIM115
     asked = json.dumps(dataclasses.asdict(entry), default=str)
     command = [sys.executable, "-m", "board", asked, str(python), str(file.absolute())]
-    # A session of its own, so that it ends with all that it has started.
-    process = subprocess.Popen(
+    # A group of its own, so that it ends with all that it has started.
+    process = Program(
         command,
         cwd=HERE.parent,  # `-m board` finds this very board there
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=said,
-        start_new_session=True,
+        group=True,
     )
     return _Judge(entry, file, process, said, time.monotonic())
 
 
 def _finished(running: Sequence[_Judge]) -> Iterator[_Judge]:
     for judge in running:
-        if judge.process.poll() is not None:
+        if judge.process.has_ended() or time.monotonic() - judge.begun > LIMIT:
+            judge.process.end()
             yield judge
-        elif time.monotonic() - judge.begun > LIMIT:
-            _end([judge])
-            yield judge
-
-
-def _end(running: Sequence[_Judge]) -> None:
-    for judge in running:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(judge.process.pid, signal.SIGKILL)
-        judge.process.wait()
 
 
 def _leave(running: Sequence[_Judge]) -> None:
-    _end(running)
     for judge in running:
+        judge.process.end()
         judge.said.close()
 
 
 def _line(judge: _Judge) -> str:
     """What became of it, in one line; it begins with "in" if it was judged."""
-    code = judge.process.returncode
+    code = judge.process.code
     if code == 0:
         told: dict[str, Any] = json.loads(judge.file.read_text("utf-8"))
         words = [f"{kind} {verdict_of(judge.entry, kind, told['kinds'][kind]).word}" for kind in told["kinds"]]

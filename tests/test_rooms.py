@@ -47,10 +47,14 @@ DOORS: dict[str, set[str]] = {
     "claims": {"attention", "construct", "counting", "sampling", "theory", "stats", "identities"},
     "report": {"claims", "stats", "identities"},
     "book": {"claims", "report"},
+    # Starts and ends processes, and keeps code in; what that code is, it does not know.
+    "sandbox": set(),
+    # A worker of a cluster starts a process, as others do.
+    "cluster": {"sandbox"},
     "conformance": {"conform"},
     "experiment": {"claims", "stats", "report", "book", "judges"},
     # A process that judges calls what `experiment` would call itself.
-    "judges": {"claims", "experiment"},
+    "judges": {"claims", "experiment", "sandbox"},
     # museum breaks what other rooms build, and shows which identities and claims notice.
     "museum": {
         "attention",
@@ -64,17 +68,27 @@ DOORS: dict[str, set[str]] = {
     },
     "answers": {"claims", "identities", "report"},
     # grader judges submitted functions with the real operator; where draws do it, against a prediction.
-    "grader": {"answers", "attention", "sampling", "stats", "theory", "claims", "identities", "report"},
+    "grader": {
+        "answers",
+        "attention",
+        "sampling",
+        "sandbox",
+        "stats",
+        "theory",
+        "claims",
+        "identities",
+        "report",
+    },
     # conform judges anybody's attention by a reference of its own in numpy; the grader's child makes the calls.
     # The laws of random features and dropout want intervals with an error rate.
     "conform": {"grader", "stats"},
     # The figure of the board has the style of all figures; it is imported where it is drawn.
-    "board": {"conform", "report"},
+    "board": {"conform", "report", "sandbox"},
     # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
     "estimators": {"attention", "sampling", "theory", "report"},
     "language": {"attention", "sampling", "stats"},
     # labs opens theory for heads: what it predicts of real weights stands beside them.
-    "labs": {"attention", "language", "theory", "stats", "claims", "report"},
+    "labs": {"attention", "language", "theory", "sandbox", "stats", "claims", "report"},
     # the phase diagram is drawn for an experiment as for somebody's own queries and keys.
     "experiments": {"experiment", "estimators"} | BELOW_EXPERIMENT,
     # Scripts about what labs read and write: they judge nothing, and nothing else knows about them.
@@ -280,3 +294,46 @@ def test_tests_of_theory_and_claims_lie_in_the_same_folders():
     for room, files in (("theory", THEORY), ("claims", CLAIMS)):
         for topic, names in files_by_topic(ROOT / "tests" / room).items():
             assert names <= files[topic]
+
+
+STARTS = {"Popen", "multiprocessing", "ProcessPoolExecutor", "fork", "forkpty", "posix_spawn", "system"}
+"""What starts a process that goes on. `subprocess.run` waits for one that ends by itself."""
+
+MAY_START = {
+    "attnlab_theory/sandbox/processes.py": "it is the one module that does",
+    "attnlab_theory/grader/launcher.py": "inside the fences: it imports nothing of this package",
+    "attnlab_theory/grader/kernel.py": "for the launcher, which loads it by its path",
+    "attnlab_theory/grader/descendants.py": "for the launcher, which loads it by its path",
+}
+"""The files that start processes, and why."""
+
+
+def starts(source: str) -> set[str]:
+    """What a file uses that starts processes; types alone do not count."""
+    tree = ast.parse(source)
+    typed = [
+        node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    ignored = {id(inner) for node in typed for inner in ast.walk(node)}
+    found: set[str] = set()
+    for node in (node for node in ast.walk(tree) if id(node) not in ignored):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found |= {node.attr} if node.value.id in ("os", "subprocess", "futures") else set()
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {str(node.module).partition(".")[0], *(alias.name for alias in node.names)}
+    return found & STARTS
+
+
+def test_one_module_starts_local_processes(subtests):
+    """Some seconds: every file of the package is parsed."""
+    assert starts("import os\nif TYPE_CHECKING:\n    import multiprocessing\nos.fork()") == {"fork"}
+    assert starts("from subprocess import Popen\nfrom multiprocessing import connection") == {
+        "Popen",
+        "multiprocessing",
+    }
+    for path in SOURCES:
+        name = path.relative_to(ROOT).as_posix()
+        with subtests.test(name):
+            assert bool(starts(path.read_text())) == (name in MAY_START)

@@ -100,15 +100,15 @@ class Run(RunOptions):
 
         # From before jax is imported: it is then that an interrupt can be lost.
         with interrupts.remembered() as pressed:
-            from attnlab_theory import judges
             from attnlab_theory.cli import own_claims
             from attnlab_theory.report import progress
+            from attnlab_theory.sandbox import processes
 
             # Processes judge the lab's own experiments, if there are several; a person's file runs once, here.
             own = [Path(name.partition("::")[0]) for name in self.names if own_claims.is_file(name)]
             shared = len(self.names) != 1 and not own and not any("::" in name for name in self.names)
             if shared and not self.cluster:
-                judges.get_ready("attnlab_theory.cli.preload")
+                processes.get_ready("attnlab_theory.cli.preload")
             with progress.said("loading the experiments", quiet=self.json):
                 from attnlab_theory import experiment
                 from attnlab_theory.cli import library

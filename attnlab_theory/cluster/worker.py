@@ -21,6 +21,8 @@ import traceback
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from attnlab_theory.sandbox.processes import Program
+
 SAME = ("jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "hypothesis")
 """Packages whose versions must be those of the caller."""
 
@@ -85,7 +87,7 @@ class _Process:
         alive, self._alive = os.pipe()
         given = (requests, answers, alive)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
-        self._process = subprocess.Popen(
+        self._process = Program(
             [sys.executable, "-m", __name__, *map(str, given), "" if settings.core is None else str(settings.core)],
             # No module is looked for in the folder where the worker was started.
             env={**kept, **settings.environment, "PYTHONSAFEPATH": "1"},
@@ -115,8 +117,7 @@ class _Process:
 
     def end(self) -> None:
         """End the process, whatever it is doing."""
-        self._process.kill()
-        self._process.wait()
+        self._process.end()
         for number in (self._requests, self._answers, self._alive):
             with contextlib.suppress(OSError):
                 os.close(number)

@@ -44,9 +44,9 @@ def svg(kind: str, rows: Collection[Row], code: int) -> str:
     """The picture, with its words as text for those who do not see it."""
     left, right = words(kind, rows, code)
     first, second = (round(LETTER * len(text) + 2 * MARGIN) for text in (left, right))
-    size = {"width": str(first + second), "height": str(HEIGHT)}
     label = f"{left}: {right}"
-    root = xml.Element("svg", xmlns="http://www.w3.org/2000/svg", role="img", **size, **{"aria-label": label})
+    size = {"width": str(first + second), "height": str(HEIGHT)}
+    root = xml.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img", **size, "aria-label": label})
     xml.SubElement(root, "title").text = label
     for text, begin, width, colour in (
         (left, 0, first, "#444444"),

@@ -240,7 +240,9 @@ class Fenced:
             # It may be the target that kills itself: that nobody can tell, and a third time would not.
             self._costly.cost(plan, arrays)
             return self._unanswered()
-        told = _message(report.array) | ({"killed": killed} if killed else {})
+        told = _message(report.array)
+        if killed:
+            told["killed"] = killed
         self._kept = max(self._kept, *(number + 1 for number in told.get("kept", ())), 0)
         (self._costly.cost if told["trouble"] == Fault.HUNG else self._costly.answered)(plan, arrays)
         return Back(told, [each.array for each in returned][: told["given"]])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory import __version__
-from attnlab_theory.conform.callers import Caller, place_of
+from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.suite import Row, Suite
 
@@ -37,8 +37,8 @@ def heading(target: str, kind: str, caller: Caller) -> dict[str, Any]:
         `versions` has ours as attnlab, and those that the target's package and the frameworks beside it say of
         themselves. A package that says none is null.
     """
-    place = place_of(target)
-    package = {} if place.file else {place.module.partition(".")[0]: None}
+    module = "" if "::" in target else target.rpartition(":")[0]
+    package = {module.partition(".")[0]: None} if module else {}
     versions = {"attnlab": __version__} | package | caller.about()["versions"]
     return {"schema": SCHEMA, "versions": versions, "target": target, "kind": kind}
 

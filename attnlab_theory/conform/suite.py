@@ -102,6 +102,10 @@ def refuses(trouble: Trouble | None) -> bool:
     return trouble is not None and trouble.refuses
 
 
+class Killed(ValueError):
+    """Somebody else ended the process of a target before it was known how to call it."""
+
+
 class Suite(abc.ABC):
     """A target, and what it promises.
 
@@ -144,10 +148,10 @@ class Suite(abc.ABC):
                 self.open()
         except ValueError as error:
             if self.log.killed:
-                raise ValueError(f"{self._unsettled()}; run it again") from None
+                raise Killed(f"{self._unsettled()}; run it again") from None
             raise ValueError(aimed(str(error), kind, caller.about().get("uses", ()))) from None
         if any(getattr(each.caller, "killed", "") for each in self.callers):
-            raise ValueError(f"{self._unsettled()}; run it again")
+            raise Killed(f"{self._unsettled()}; run it again")
 
     def kills(self) -> list[str]:
         """What is said of calls whose process somebody else has ended."""

@@ -5,11 +5,9 @@ import dataclasses
 import json
 import math
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,6 +16,7 @@ from attnlab_theory import files
 from attnlab_theory.grader import fences
 from attnlab_theory.grader.control_group import ControlGroup
 from attnlab_theory.grader.exchange import Ended, Exchange, Flooded, Late, Pipes
+from attnlab_theory.sandbox.processes import Program
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 
@@ -83,19 +82,19 @@ class Enclosure:
         return self._group is not None and self._group.exceeded
 
     def ending(self) -> dict[str, Any]:
-        """How the submission ended, by its supervisor: a wait status, or the limit that it broke.
+        """How the submission ended, by its supervisor: its exit code, or the limit that it broke.
 
         `killed` is the signal that ended the supervisor. Empty if the submission has not ended.
         """
-        ended = _has_ended(self._process, ENDING)
+        ended = self._process.has_ended(ENDING)
         if sys.platform != "linux":
             # There is no supervisor: it is the process itself.
-            return {"state": os.waitpid(self._process.pid, 0)[1]} if ended else {}
+            return {"code": self._process.code} if ended else {}
         os.set_blocking(self._status.fileno(), False)
         if line := self._status.readline():
             return json.loads(line)
-        state = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        return {"killed": state.si_status} if state is not None and state.si_code == os.CLD_KILLED else {}
+        code = self._process.code
+        return {"killed": -code} if code is not None and code < 0 else {}
 
     def _started(self, *, bubblewrap: bool) -> dict[str, Any]:
         """Start the launcher, and read from it which means are in force. Empty if it fails."""
@@ -126,7 +125,8 @@ class Enclosure:
             pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
             self.exchange = Exchange(Pipes(*(_taken(pipe) for pipe in pipes)))
             block.callback(self.exchange.close)
-            block.callback(_end, self._process)
+            # First by its supervisor, then what is left of its group.
+            block.callback(self._process.end, told=ENDING)
             with contextlib.suppress(Late, Flooded, Ended, ValueError):
                 hello = json.loads(self.exchange.ask(b"", START))
                 self._block = block.pop_all()
@@ -136,16 +136,16 @@ class Enclosure:
         return {}
 
 
-def _launched(command: list[str], plan: dict[str, Any], scratch: Path, status: int) -> "subprocess.Popen[bytes]":
-    # Not a fork: jax has threads by now. -P keeps the folder of this package off the path of the submission, which
+def _launched(command: list[str], plan: dict[str, Any], scratch: Path, status: int) -> Program:
+    # -P keeps the folder of this package off the path of the submission, which
     # may import a file of its own.
-    return subprocess.Popen(
+    return Program(
         [*command, sys.executable, "-P", str(LAUNCHER), json.dumps(plan)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
-        start_new_session=True,
+        group=True,
         pass_fds=(status,),
         env=fences.environment(scratch),
         cwd=scratch,
@@ -157,25 +157,3 @@ def _taken(pipe: Any) -> int:
     descriptor = os.dup(pipe.fileno())
     pipe.close()
     return descriptor
-
-
-def _has_ended(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
-    """Whether a process ends within this time. It is not reaped, so no other process gets its number."""
-    deadline, pause = time.monotonic() + seconds, 0.0005
-    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(pause)
-        pause = min(2 * pause, 0.02)
-    return True
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End all that a submission has started: first by its supervisor, then what is left of its group."""
-    with contextlib.suppress(ChildProcessError, ProcessLookupError):
-        # Not `terminate`, which reaps it: its group would lose its number.
-        os.kill(process.pid, signal.SIGTERM)
-        _has_ended(process, ENDING)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

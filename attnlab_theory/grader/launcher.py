@@ -145,7 +145,9 @@ def _supervise(
             while (ended := os.wait4(-1, os.WNOHANG))[0]:
                 if ended[0] == process:
                     used = ended[2].ru_utime + ended[2].ru_stime
-                    return _end(plan, descendants, uid, {"state": ended[1], "seconds": used})
+                    return _end(
+                        plan, descendants, uid, {"code": os.waitstatus_to_exitcode(ended[1]), "seconds": used}
+                    )
         if polling and time.monotonic() - looked >= LOOK_EVERY:
             processes, held = descendants.holdings()
             looked = time.monotonic()

@@ -19,6 +19,7 @@ from attnlab_theory.grader import fences
 from attnlab_theory.grader.enclosure import Enclosure, Terms
 from attnlab_theory.grader.exchange import Ended, Flooded, Late
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
+from attnlab_theory.sandbox.processes import killed_by
 
 TIME_LIMIT = 60.0
 """Seconds of processor time for everything a submission does: its imports, and every call together."""
@@ -28,10 +29,6 @@ ITS_OWN = (Reason.RAISED, Reason.WRONG_SHAPE, Reason.TOO_MUCH_MEMORY, Reason.END
 
 WHILE_LOADED = (*ITS_OWN, None, Reason.INCONCLUSIVE)
 """Those that it may report while it is loaded: there may be no such function, or a module may be missing here."""
-
-
-FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
-"""The signals by which people and systems end processes of others. A crash has signals of its own."""
 
 
 def patience(time_limit: float) -> float:
@@ -252,9 +249,8 @@ class Submission:
             raise self._broken(f" {plain(str(message['broken']))}", reason)
         return arrays
 
-    def _broken(self, said: str, reason: Reason | None, ended_by: int = 0) -> BrokenAnswer:
-        killed = signal.Signals(ended_by).name if ended_by in FROM_OUTSIDE else ""
-        return BrokenAnswer(f"{self.where}{said}", reason, self.output, killed)
+    def _broken(self, said: str, reason: Reason | None, code: int = 0) -> BrokenAnswer:
+        return BrokenAnswer(f"{self.where}{said}", reason, self.output, killed_by(code))
 
     def _death(self, slow: str) -> BrokenAnswer:
         """Why there will be no reply: by the supervisor, or by the end of the process that was started."""
@@ -266,10 +262,10 @@ class Submission:
             )
         if "processes" in status:
             return self._broken(f" starts more than {fences.most_processes()} processes", Reason.ENDED)
-        if "state" not in status:
-            ended_by = status.get("killed", 0)
-            return self._broken(" closed the pipe to the lab instead of answering", Reason.ENDED, ended_by)
-        code = os.waitstatus_to_exitcode(status["state"])
+        if "code" not in status:
+            killed = -status.get("killed", 0)
+            return self._broken(" closed the pipe to the lab instead of answering", Reason.ENDED, killed)
+        code = status["code"]
         # A submission may have taken the kernel's first word for it, and gets the second: SIGKILL.
         over = code == -signal.SIGKILL and status.get("seconds", 0) >= math.ceil(self.time_limit)
         if code == -signal.SIGXCPU or over:
@@ -280,7 +276,7 @@ class Submission:
             # Real-time signals have numbers and no names.
             names = {each.value: each.name for each in signal.Signals}
             name = names.get(-code, f"signal {-code}")
-            return self._broken(f" crashed: the process died of {name}", Reason.ENDED, -code)
+            return self._broken(f" crashed: the process died of {name}", Reason.ENDED, code)
         return self._broken(f" ended the process (exit status {code}) instead of answering", Reason.ENDED)
 
 

@@ -6,19 +6,16 @@ of one Python wait for each other. So two trainings at the same time need two pr
 
 import contextlib
 import functools
-import multiprocessing
 import os
-import signal
-import threading
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, wait
+from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from typing import Any
 
 from attnlab_theory.cores import cores
 from attnlab_theory.interrupts import Interrupts, patient
+from attnlab_theory.sandbox.processes import Pool
 
 LOOKING = 0.1
 """Seconds between two checks of the other processes."""
@@ -27,9 +24,6 @@ MOST = 8
 """The most processes by default. Each takes half a gigabyte."""
 
 ONE_CORE = "--xla_cpu_multi_thread_eigen=false"
-
-_interrupts: Interrupts = []
-"""The signals to stop, if this process is one of `Workers`."""
 
 
 class Workers:
@@ -41,21 +35,14 @@ class Workers:
     """
 
     def __init__(self, count: int, tell: Callable[[str], None]) -> None:
-        # A fork would inherit jax's threads without their work.
-        context = multiprocessing.get_context("spawn")
-        self._tell, places = tell, context.SimpleQueue()
-        # Closed by hand or by the death of this process: either is seen at the other end.
-        stopped, self._alive = context.Pipe(duplex=False)
-        for core in _cores(count):
-            places.put(core)
-        self._pool = ProcessPoolExecutor(count, context, _settle, (os.getpid(), stopped, places))
+        flags = f"{os.environ.get('XLA_FLAGS', '')} {ONE_CORE}".strip()
+        self._tell, self._pool = tell, Pool(count, {"XLA_FLAGS": flags})
 
     def __enter__(self) -> "Workers":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._alive.close()
-        self._pool.shutdown(cancel_futures=True)
+        self._pool.end()
 
     def finished(self, task: Callable[..., bool], arguments: Sequence[tuple[Any, ...]]) -> bool:
         """Do all tasks. Returns whether all came to their ends; False after Ctrl-C.
@@ -71,14 +58,14 @@ class Workers:
         """
 
         def stopping(_: str) -> None:
-            self._alive.close()
+            self._pool.stop()
             self._tell("stopping after the next step of every training")
 
         with patient(stopping):
-            futures = [self._pool.submit(_unless_stopped, task, each) for each in arguments]
+            futures = [self._pool.submit(task, *each) for each in arguments]
             while (ended := wait(futures, timeout=LOOKING)).not_done:
                 if any(future.exception() for future in ended.done):
-                    self._alive.close()
+                    self._pool.stop()
         try:
             return all([future.result() for future in futures])
         except BrokenProcessPool:
@@ -129,39 +116,3 @@ def unit_trained(command: Any, unit: Any, interrupts: Interrupts) -> bool:
 @functools.lru_cache(maxsize=1)
 def _lab_of(command: Any) -> Any:
     return command.lab()
-
-
-def _cores(count: int) -> list[int | None]:
-    """A core for each process, or the same for several. XLA cuts sums by the number of cores that it sees."""
-    found = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
-    return [found[number % len(found)] for number in range(count)]
-
-
-def _settle(parent: int, stopped: Any, places: Any) -> None:
-    """What a process does first: it keeps to its core, ignores Ctrl-C, and ends when its parent ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    core = places.get()
-    if core is not None:
-        os.sched_setaffinity(0, {core})
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ONE_CORE}".strip()
-
-    def watch() -> None:
-        with contextlib.suppress(EOFError):
-            stopped.recv_bytes()
-        _interrupts.append("Ctrl-C")
-        while os.getppid() == parent:
-            time.sleep(LOOKING)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _unless_stopped(task: Callable[..., bool], arguments: tuple[Any, ...]) -> bool:
-    if _interrupts:
-        return False
-    try:
-        return task(*arguments, _interrupts)
-    except BaseException:
-        # Before the parent knows, another task may begin here.
-        _interrupts.append("an error")
-        raise

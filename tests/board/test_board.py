@@ -3,7 +3,9 @@
 import ast
 import dataclasses
 import json
+import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.conform import board
+from attnlab_theory.conform.finding import Fault
 from board import cells, command, environments, page, run, snippets
 from board.catalogue import ENTRIES, entries_of, read
 from board.entry import HERE, Category, Entry, Failure, entry_of
@@ -315,7 +318,7 @@ def test_who_answers_no_trial_call_fails_by_name(folder, tmp_path):
 
 @pytest.mark.slow("a rotation whose call ends its process stays inside")
 def test_who_ends_the_process_is_started_again_and_who_hangs_is_ended(folder, monkeypatch):
-    """Starts three processes: the first, and another after each of two deaths."""
+    """Starts four processes: the first, and another after each of three deaths."""
     import numpy as np
 
     from board import process as module
@@ -326,12 +329,16 @@ def test_who_ends_the_process_is_started_again_and_who_hangs_is_ended(folder, mo
     with Process(folder / "own" / "bin" / "python", folder / "library.py") as process:
         assert process.call("ends", plan, arrays, 5.0).report["trouble"] == "ended the process (3)"
         assert process.call("right", plan, arrays, 5.0).report["trouble"] == ""
+        os.kill(process._child.pid, signal.SIGKILL)
+        killed = process.call("right", plan, arrays, 5.0).report
+        assert (killed["trouble"].fault, killed["killed"]) == (Fault.KILLED, "SIGKILL")
+        assert process.call("right", plan, arrays, 5.0).report["trouble"] == ""
         assert process.call("hears_nothing", plan, arrays, 0.2).report == {
             "trouble": "hung",
             "about": {"seconds": 0.4},
         }
         assert process.call("right", plan, arrays, 5.0).arrays[0].shape == (1, 1, 17, 2)
-        assert process.deaths == 2
+        assert process.deaths == 3
 
 
 def named(name, kind="softmax", **more):

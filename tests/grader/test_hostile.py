@@ -175,7 +175,11 @@ def test_without_a_control_group_the_memory_is_looked_at(attack, name):
 
 
 def test_a_control_group_ends_what_nothing_else_does(attack, monkeypatch):
-    monkeypatch.setattr("attnlab_theory.grader.enclosure._end", lambda process: (process.kill(), process.wait()))
+    def only_itself(program, **_):
+        program._process.kill()
+        program._process.wait()
+
+    monkeypatch.setattr("attnlab_theory.sandbox.processes.Program.end", only_itself)
     _, body = ATTACKS["leaves sleepers in sessions of their own"]
     judgement = check_answer(attack(body), "uw/1.2.1", means=MEANS - NAMESPACES, **LIMITS)
     assert judgement.reason == Reason.WRONG

@@ -293,8 +293,6 @@ def test_time_that_has_been_used_is_not_given_back(file):
 def test_the_kernels_second_word_comes_after_whole_seconds(file, monkeypatch, seconds, said):
     submission = Submission(file(""), time_limit=6.5)
     monkeypatch.setattr(submission._enclosure, "exceeds_memory", lambda: False)
-    monkeypatch.setattr(
-        submission._enclosure, "ending", lambda: {"state": signal.SIGKILL.value, "seconds": seconds}
-    )
+    monkeypatch.setattr(submission._enclosure, "ending", lambda: {"code": -signal.SIGKILL, "seconds": seconds})
     monkeypatch.setattr(Submission, "output", "")
     assert said in str(submission._death("it takes"))

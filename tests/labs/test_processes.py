@@ -15,6 +15,7 @@ from attnlab_theory.labs import processes
 from attnlab_theory.labs.mixers.tasks import Run
 from attnlab_theory.labs.processes import Workers, workers
 from attnlab_theory.labs.texts import Texts
+from attnlab_theory.sandbox.processes import cores_of
 
 
 def done(name, folder, interrupts):
@@ -75,7 +76,7 @@ def test_stages_are_trained_to_the_same_bytes_by_any_number_of_processes(tmp_pat
 
 def test_every_process_keeps_to_one_core_however_many_there_are(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {7, 4}, raising=False)
-    assert [processes._cores(count) for count in (1, 2, 5)] == [[4], [4, 7], [4, 7, 4, 7, 4]]
+    assert [cores_of(count) for count in (1, 2, 5)] == [[4], [4, 7], [4, 7, 4, 7, 4]]
 
 
 def test_small_models_alone_are_shared_out_unasked(monkeypatch):

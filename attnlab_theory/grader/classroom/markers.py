@@ -1,7 +1,6 @@
 """Processes that mark submissions. If one is killed, no mark of another submission is lost."""
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import sys
@@ -11,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,8 +17,11 @@ from attnlab_theory import files
 from attnlab_theory.cores import cores
 from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_of
 from attnlab_theory.grader.classroom.marks import Mark, Terms
+from attnlab_theory.sandbox.processes import Server, ready
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from attnlab_theory.cluster.client import Cluster
 
 MOST = 10
@@ -51,27 +52,11 @@ ENDED_TWICE = "the process that judges it was killed twice, perhaps because memo
 """The line of a submission that the grader could not mark."""
 
 
-class _Marker:
-    """A process that marks one submission after another."""
+class _Marker(Server):
+    """A process that marks one submission after another. It has nothing of the lab's state."""
 
     def __init__(self, terms: Terms, scratch: Path) -> None:
-        # Not a fork: nothing of the lab's state shall be in a process that judges.
-        context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, terms, scratch), daemon=True)
-        self._process.start()
-        theirs.close()
-
-    def tell(self) -> None:
-        """Tell the process to end, and with it the submission that it judges."""
-        self._process.terminate()
-
-    def end(self, seconds: float = ENDING) -> None:
-        """Wait this many seconds for its end, and then end it."""
-        self._process.join(seconds)
-        self._process.kill()
-        self._process.join()
-        self.connection.close()
+        super().__init__(_serve, terms, scratch)
 
 
 def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[HandIn, dict[str, Mark] | str]]:
@@ -105,14 +90,14 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
                     running[marker.connection] = (marker, hand_in, attempt)
                     with contextlib.suppress(OSError):
                         marker.connection.send((hand_in.path, hand_in.content))
-                for connection in wait(list(running)):
+                for connection in ready(list(running)):
                     marker, hand_in, attempt = running.pop(connection)
                     try:
                         found = marker.connection.recv()
                         idle.append(marker)
                     except (EOFError, OSError):
                         marker.tell()
-                        marker.end()
+                        marker.end(ENDING)
                         if attempt == 1:
                             left.append((hand_in, 2))
                             continue
@@ -186,8 +171,7 @@ def end_when_told() -> None:
     sys.unraisablehook = again
 
 
-def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C concerns the parent alone, which then ends this process
+def _serve(connection: "Connection", terms: Terms, scratch: Path) -> None:
     end_when_told()
     if sys.platform == "linux":
         from attnlab_theory.grader import kernel
