@@ -79,9 +79,9 @@ DOORS: dict[str, set[str]] = {
         "identities",
         "report",
     },
-    # conform judges anybody's attention by a reference of its own in numpy; the grader's child makes the calls.
+    # conform judges anybody's attention by a reference of its own in numpy; the sandbox's child makes the calls.
     # The laws of random features and dropout want intervals with an error rate.
-    "conform": {"grader", "stats"},
+    "conform": {"sandbox", "stats"},
     # The figure of the board has the style of all figures; it is imported where it is drawn.
     "board": {"conform", "report", "sandbox"},
     # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
@@ -301,15 +301,17 @@ STARTS = {"Popen", "multiprocessing", "ProcessPoolExecutor", "fork", "forkpty", 
 
 MAY_START = {
     "attnlab_theory/sandbox/processes.py": "it is the one module that does",
-    "attnlab_theory/grader/launcher.py": "inside the fences: it imports nothing of this package",
-    "attnlab_theory/grader/kernel.py": "for the launcher, which loads it by its path",
-    "attnlab_theory/grader/descendants.py": "for the launcher, which loads it by its path",
+    "attnlab_theory/sandbox/launcher.py": "inside the fences: it imports nothing of this package",
+    "attnlab_theory/sandbox/kernel.py": "for the launcher, which loads it by its path",
+    "attnlab_theory/sandbox/descendants.py": "for the launcher, which loads it by its path",
 }
 """The files that start processes, and why."""
 
 
 def starts(source: str) -> set[str]:
     """What a file uses that starts processes; types alone do not count."""
+    if not any(name in source for name in STARTS):
+        return set()
     tree = ast.parse(source)
     typed = [
         node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
@@ -327,7 +329,7 @@ def starts(source: str) -> set[str]:
 
 
 def test_one_module_starts_local_processes(subtests):
-    """Some seconds: every file of the package is parsed."""
+    """A second or two: every file of the package is read."""
     assert starts("import os\nif TYPE_CHECKING:\n    import multiprocessing\nos.fork()") == {"fork"}
     assert starts("from subprocess import Popen\nfrom multiprocessing import connection") == {
         "Popen",

@@ -84,11 +84,11 @@ class Grade:
     def _graded(self) -> "list[Row]":
         from attnlab_theory import files
         from attnlab_theory.cli.problems import refuse_time_limit
-        from attnlab_theory.grader import fences
         from attnlab_theory.grader.classroom.hand_ins import hand_ins
         from attnlab_theory.grader.classroom.journal import Journal
         from attnlab_theory.grader.classroom.marks import Terms
         from attnlab_theory.grader.classroom.rubric import rubric_of
+        from attnlab_theory.sandbox import fences
 
         if self.folder is None:
             raise ValueError("attnlab grade needs a FOLDER with the submissions")

@@ -12,8 +12,8 @@ import tyro
 if TYPE_CHECKING:
     import numpy as np
 
-    from attnlab_theory.grader.submission import Submission
     from attnlab_theory.identities import edges, leaks, time_axis
+    from attnlab_theory.sandbox.submission import Submission
 
 MOST = 3
 """Arrays that a function may return, of which the first is judged."""
@@ -69,10 +69,10 @@ class Leaks:
     def run(self) -> int:
         """Intervene and print the matrix."""
         from attnlab_theory.cli.problems import refuse_time_limit
-        from attnlab_theory.grader.reasons import BrokenAnswer
-        from attnlab_theory.grader.submission import Submission
         from attnlab_theory.identities import edges, leaks
         from attnlab_theory.identities.prefixes import prefixes, sentence
+        from attnlab_theory.sandbox.reasons import BrokenAnswer
+        from attnlab_theory.sandbox.submission import Submission
 
         if self.tokens is None:
             inputs, replacing = leaks.random_tokens(self.length, self.width), None
@@ -148,8 +148,8 @@ class Leaks:
         Raises:
             BrokenAnswer: if there is no such way. The message says what was handed over and what came back.
         """
-        from attnlab_theory.grader.reasons import BrokenAnswer
         from attnlab_theory.identities.time_axis import Found, Order
+        from attnlab_theory.sandbox.reasons import BrokenAnswer
 
         refusals: list[str] = []
         found: dict[Found, Way] = {}
@@ -207,9 +207,9 @@ class Leaks:
         """What a trial of one order shows. None if the function does not take it, and what it did instead."""
         import numpy as np
 
-        from attnlab_theory.grader.reasons import BrokenAnswer
         from attnlab_theory.identities import time_axis
         from attnlab_theory.identities.leaks import SEED
+        from attnlab_theory.sandbox.reasons import BrokenAnswer
 
         rng = np.random.default_rng(SEED)
 

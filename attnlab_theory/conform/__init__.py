@@ -33,7 +33,7 @@ process. `recording` remembers calls, and `replays` writes those that show a fai
 `vectors` asks ONNX's vectors, and exports ours. `templates` are adapters to fill in. The
 folder `board` of a checkout judges other libraries.
 
-`callers` makes a call in this process, or in a child with the limits of the grader. On the far side `harness`
+`callers` makes a call in this process, or in a child in the `sandbox`. On the far side `harness`
 hands over arrays of the target's own framework (`frameworks`, `exchange`), and reports whatever goes wrong as a
 fault with its data. The near side makes a `finding.Trouble` of it, and decides by that alone: no program reads a
 sentence. It can tell which types take part in a call (`watching`). By that, or by answers, `precision`

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from attnlab_theory.conform import limits
 from attnlab_theory.conform.costly import Costly
 from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
 from attnlab_theory.conform.harness import Host, fault, load
-from attnlab_theory.grader.fences import warning
-from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
-from attnlab_theory.grader.submission import Reply, Submission
+from attnlab_theory.sandbox import limits
+from attnlab_theory.sandbox.fences import warning
+from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason, plain
+from attnlab_theory.sandbox.submission import Reply, Submission
 
 HARNESS = Path(__file__).with_name("harness.py")
 
@@ -175,7 +175,7 @@ def place_of(target: str) -> Place:
 
 
 class Fenced:
-    """Calls a target in a child, within the grader's fences. For a `with` block.
+    """Calls a target in a child, within the fences of the sandbox. For a `with` block.
 
     Args:
         target: FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION.

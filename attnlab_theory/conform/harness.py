@@ -28,8 +28,8 @@ METHODS = ("step", "init_cache", *RESETS, "reorder_cache", "_reorder_cache")
 
 
 def _beside(name: str) -> Any:
-    """A file of this folder. By its path, and under a name that no stranger's module has."""
-    own = f"attnlab_harness_{name}"
+    """A file, by its path from this folder. It gets a name that no stranger's module has."""
+    own = f"attnlab_harness_{os.path.basename(name)}"
     spec = importlib.util.spec_from_file_location(own, os.path.join(os.path.dirname(__file__), f"{name}.py"))
     assert spec is not None
     assert spec.loader is not None
@@ -39,7 +39,7 @@ def _beside(name: str) -> Any:
 
 
 exchange, frameworks, limits, memory, watching = map(
-    _beside, ("exchange", "frameworks", "limits", "memory", "watching")
+    _beside, ("exchange", "frameworks", "../sandbox/limits", "memory", "watching")
 )
 
 

@@ -1,1 +1,1 @@
-"""Judging somebody's own answer: contracts, and a child process for code that nobody can trust."""
+"""Judging somebody's own answer: contracts, what breaks them, and classes of many submissions."""

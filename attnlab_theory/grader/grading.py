@@ -10,13 +10,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab_theory.grader import fences, replay
+from attnlab_theory.grader import replay
 from attnlab_theory.grader.cases import finds, no_litter
 from attnlab_theory.grader.contract import Case, Contract, template
 from attnlab_theory.grader.judgement import Counterexample, Judgement
 from attnlab_theory.grader.question_names import contract_of
-from attnlab_theory.grader.reasons import BrokenAnswer, Reason
-from attnlab_theory.grader.submission import Reply, Submission
+from attnlab_theory.sandbox import fences
+from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
+from attnlab_theory.sandbox.submission import Reply, Submission
 
 AHEAD = 16
 """How many cases a submission gets before the first of them is answered."""

@@ -11,10 +11,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnlab_theory.grader import fences, replay
+from attnlab_theory.grader import replay
 from attnlab_theory.grader.contract import Case, Contract
 from attnlab_theory.grader.contracts.frames import numbers
-from attnlab_theory.grader.reasons import Reason
+from attnlab_theory.sandbox import fences
+from attnlab_theory.sandbox.reasons import Reason
 
 STYLES = {Reason.RIGHT: "green", Reason.INCONCLUSIVE: "yellow"}
 

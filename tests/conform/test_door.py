@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from attnlab_theory.conform import limits
 from attnlab_theory.conform.door import suite
+from attnlab_theory.sandbox import limits
 
 PROJECT = '''
 import numpy as np

@@ -12,7 +12,7 @@ import pytest
 from attnlab_theory.cli import main
 from attnlab_theory.conform.callers import Local
 from attnlab_theory.conformance import suite
-from tests.grader.system import missing_fences
+from tests.sandbox.system import missing_fences
 
 TARGET = """
 import numpy as np

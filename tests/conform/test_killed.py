@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from attnlab_theory.conform import callers, limits
+from attnlab_theory.conform import callers
 from attnlab_theory.conform.callers import Back, Direct, Fenced
 from attnlab_theory.conform.finding import Fault, Trouble, Verdict
 from attnlab_theory.conform.suite import suite_class
-from attnlab_theory.grader import descendants
-from attnlab_theory.grader.submission import Submission
+from attnlab_theory.sandbox import descendants, limits
+from attnlab_theory.sandbox.submission import Submission
 from tests.conform import right
 
 TARGETS = """

@@ -13,7 +13,7 @@ from attnlab_theory import __version__
 from attnlab_theory.cli import main
 from attnlab_theory.conform import report
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.grader import fences
+from attnlab_theory.sandbox import fences
 from tests.conform import right
 
 TARGETS = """

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tests.grader.system import missing_fences
+from tests.sandbox.system import missing_fences
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.grader import fences
 from attnlab_theory.grader.cases import drawn_cases
 from attnlab_theory.grader.classroom import markers
 from attnlab_theory.grader.classroom.gradebook import FORMULA
@@ -28,6 +27,7 @@ from attnlab_theory.grader.classroom.marks import Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.grading import check_answer
+from attnlab_theory.sandbox import fences
 
 linux = [
     pytest.mark.skipif(sys.platform != "linux", reason="no other system has these fences"),

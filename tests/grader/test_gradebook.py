@@ -6,7 +6,6 @@ import pytest
 
 from attnlab_theory.answers.questions import HOMEWORKS
 from attnlab_theory.cli import main
-from attnlab_theory.grader import fences
 from attnlab_theory.grader.classroom import journal
 from attnlab_theory.grader.classroom.gradebook import FORMULA, safe
 from attnlab_theory.grader.classroom.hand_ins import content_of, files_of, hand_ins, shown
@@ -14,6 +13,7 @@ from attnlab_theory.grader.classroom.marking import is_protected
 from attnlab_theory.grader.classroom.rubric import REFUSED, RUBRICS, names_of, rubric_of, stems_of, template
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.report import webpage
+from attnlab_theory.sandbox import fences
 
 
 @pytest.mark.parametrize("homework", RUBRICS)

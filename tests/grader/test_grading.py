@@ -16,8 +16,8 @@ from attnlab_theory.grader.contracts.four_keys import KEYS
 from attnlab_theory.grader.contracts.hedging import best_single_query
 from attnlab_theory.grader.grading import check_answer, template_of
 from attnlab_theory.grader.judgement import judgement_text
-from attnlab_theory.grader.reasons import BrokenAnswer, Reason
-from attnlab_theory.grader.submission import Submission
+from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
+from attnlab_theory.sandbox.submission import Submission
 from attnlab_theory.theory.noisy_keys.one_head import one_head_error
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab_theory.grader import fences
-from attnlab_theory.grader.fences import MEANS
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import judgement_text
-from attnlab_theory.grader.reasons import BrokenAnswer, Reason
-from attnlab_theory.grader.submission import Submission
+from attnlab_theory.sandbox import fences
+from attnlab_theory.sandbox.fences import MEANS
+from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
+from attnlab_theory.sandbox.submission import Submission
 from tests.grader.hostile import ATTACKS, PREAMBLE, WRONG
 
 pytestmark = [

@@ -16,8 +16,8 @@ from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import judgement_text
 from attnlab_theory.grader.question_names import OTHER_YEARS, contract_of
-from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
-from tests.grader.system import missing_fences
+from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason, plain
+from tests.sandbox.system import missing_fences
 
 RIGHT = "def f(keys, *rest): return 1e5 * keys[0]\n"
 
@@ -60,7 +60,7 @@ def check(capsys, *arguments):
 )
 def test_every_submission_gets_the_object(capsys, file, monkeypatch, source, code, reason):
     """Starts a process for each submission, and waits two seconds for one that sleeps."""
-    monkeypatch.setattr("attnlab_theory.grader.submission.patience", lambda seconds: 2.0)
+    monkeypatch.setattr("attnlab_theory.sandbox.submission.patience", lambda seconds: 2.0)
     left, out, err = check(capsys, file(source), "--question", "uw/1.2.1", "--json")
     found = json.loads(out)
     assert (left, err, found["reason"]) == (code, "", reason)

@@ -5,7 +5,7 @@ from attnlab_theory.grader.classroom.marks import NOT_JUDGED, Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.judgement import Judgement
-from attnlab_theory.grader.reasons import Reason
+from attnlab_theory.sandbox.reasons import Reason
 
 
 def test_after_a_late_question_the_next_has_less_time_and_after_two_nobody_is_asked(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from attnlab_theory.grader.classroom.marks import Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.judgement import Judgement
-from attnlab_theory.grader.reasons import BrokenAnswer, Reason
+from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.mutants import record as records
 from tests.mutants import trials
 from tests.mutants.changes import ROOT
 
-ROOMS = ("theory", "stats", "claims", "attention", "construct", "grader", "language")
+ROOMS = ("theory", "stats", "claims", "attention", "construct", "grader", "sandbox", "language")
 RECORDS = ROOT / "lab" / "mutants"
 REACH = RECORDS / "reach.jsonl"
 

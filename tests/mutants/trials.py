@@ -15,7 +15,7 @@ from tests.mutants.changes import ROOT, Change, changes_of, files_of
 from tests.mutants.process import Process
 from tests.mutants.reach import Reach, copied
 
-READ_BY_OTHERS = "attnlab_theory/grader/"
+READ_BY_OTHERS = ("attnlab_theory/grader/", "attnlab_theory/sandbox/")
 """Files below are read by processes that the tests start; a change has to be on disk, too."""
 FILES_AT_IMPORT = 12
 """A change that is made before all imports is tried on so many files of tests: a process is begun for it."""

@@ -174,7 +174,7 @@ def end_when_told() -> None:
 def _serve(connection: "Connection", terms: Terms, scratch: Path) -> None:
     end_when_told()
     if sys.platform == "linux":
-        from attnlab_theory.grader import kernel
+        from attnlab_theory.sandbox import kernel
 
         kernel.die_with_parent()
     # All that is left lying about goes with the folder of the parent, however this process ends.

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attnlab_theory import files
-from attnlab_theory.grader import fences
 from attnlab_theory.grader.cases import drawn_cases
 from attnlab_theory.grader.classroom import versions
 from attnlab_theory.grader.classroom.hand_ins import SUFFIXES, stage
@@ -18,7 +17,8 @@ from attnlab_theory.grader.classroom.rubric import names_of, stems_of
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import Judgement
-from attnlab_theory.grader.reasons import BrokenAnswer, Reason
+from attnlab_theory.sandbox import fences
+from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
 
 MEMORY = 2 * 2**30
 """The bytes that the processes of a submission may hold together. Several submissions are judged at a time."""

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from attnlab_theory.grader import fences
 from attnlab_theory.grader.classroom.hand_ins import HandIn
 from attnlab_theory.grader.classroom.rubric import Rubric
+from attnlab_theory.sandbox import fences
 
 Mark = dict[str, Any]
 """A mark as plain values: `reason`, `said`, `by_hand`, `fences`, `judgement` (of `check --json`, or None)."""

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from attnlab_theory.grader import exchange
-from attnlab_theory.grader.exchange import LOOK_EVERY, Ended, Exchange, Flooded, Late, Pipes
+from attnlab_theory.sandbox import exchange
+from attnlab_theory.sandbox.exchange import LOOK_EVERY, Ended, Exchange, Flooded, Late, Pipes
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from attnlab_theory.grader import fences
 from attnlab_theory.grader.classroom.hand_ins import stage
-from attnlab_theory.grader.reasons import BrokenAnswer
-from attnlab_theory.grader.submission import Submission
+from attnlab_theory.sandbox import fences
+from attnlab_theory.sandbox.reasons import BrokenAnswer
+from attnlab_theory.sandbox.submission import Submission
 
 PROGRAM = """
 import ctypes, importlib.util, pathlib, sys

@@ -1,4 +1,4 @@
-"""A call is silent, and ends in time. `harness` loads this file by its path."""
+"""A call is silent, and ends in time. `conform/harness.py` loads this file by its path."""
 
 import contextlib
 import io

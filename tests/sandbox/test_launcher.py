@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from attnlab_theory.grader import launcher
+from attnlab_theory.sandbox import launcher
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no other system has a supervisor")
 

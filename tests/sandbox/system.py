@@ -4,7 +4,7 @@ import functools
 import tempfile
 from pathlib import Path
 
-from attnlab_theory.grader.submission import Submission
+from attnlab_theory.sandbox.submission import Submission
 
 
 @functools.cache

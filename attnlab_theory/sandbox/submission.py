@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.grader import fences
-from attnlab_theory.grader.enclosure import Enclosure, Terms
-from attnlab_theory.grader.exchange import Ended, Flooded, Late
-from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
+from attnlab_theory.sandbox import fences
+from attnlab_theory.sandbox.enclosure import Enclosure, Terms
+from attnlab_theory.sandbox.exchange import Ended, Flooded, Late
 from attnlab_theory.sandbox.processes import killed_by
+from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason, plain
 
 TIME_LIMIT = 60.0
 """Seconds of processor time for everything a submission does: its imports, and every call together."""

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from attnlab_theory.grader import control_group, fences, kernel
-from attnlab_theory.grader.submission import Submission
-from tests.grader.system import missing_fences
+from attnlab_theory.sandbox import control_group, fences, kernel
+from attnlab_theory.sandbox.submission import Submission
+from tests.sandbox.system import missing_fences
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="no other system has these fences")
 
@@ -296,7 +296,7 @@ def test_runs_at_one_time_have_users_of_their_own(tmp_path):
 @linux
 def test_a_judge_that_has_become_undumpable_says_so():
     get_dumpable = "__import__('ctypes').CDLL(None).prctl(3, 0, 0, 0, 0)"
-    asked = f"from attnlab_theory.grader import fences; print(fences.become_undumpable(), {get_dumpable})"
+    asked = f"from attnlab_theory.sandbox import fences; print(fences.become_undumpable(), {get_dumpable})"
     found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
     assert found.stdout.split() == ["True", "0"], found.stderr
 

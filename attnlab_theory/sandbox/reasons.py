@@ -1,4 +1,4 @@
-"""Why a submission got its verdict: a word for a program, a line for a person."""
+"""What became of code inside the fences, and of its answer: a word for a program, a line for a person."""
 
 import enum
 

@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any
 
 from attnlab_theory import files
-from attnlab_theory.grader import fences
-from attnlab_theory.grader.control_group import ControlGroup
-from attnlab_theory.grader.exchange import Ended, Exchange, Flooded, Late, Pipes
+from attnlab_theory.sandbox import fences
+from attnlab_theory.sandbox.control_group import ControlGroup
+from attnlab_theory.sandbox.exchange import Ended, Exchange, Flooded, Late, Pipes
 from attnlab_theory.sandbox.processes import Program
 
 LAUNCHER = Path(__file__).with_name("launcher.py")

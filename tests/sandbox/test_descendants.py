@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from attnlab_theory.grader import descendants
+from attnlab_theory.sandbox import descendants
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no other system lists processes this way")
 
@@ -57,7 +57,7 @@ def test_groups_of_others_are_ended_at_once_and_the_own_one_is_not(monkeypatch):
 
 ENDING = """
 import subprocess, sys
-from attnlab_theory.grader import descendants
+from attnlab_theory.sandbox import descendants
 below = "import subprocess; print(subprocess.Popen(['sleep', '9']).pid, flush=True); input()"
 started = [
     subprocess.Popen([sys.executable, "-c", below], stdin=-1, stdout=-1, text=True, start_new_session=new)

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab_theory.grader import child
-from attnlab_theory.grader.reasons import BrokenAnswer
-from attnlab_theory.grader.submission import Submission, patience
+from attnlab_theory.sandbox import child
+from attnlab_theory.sandbox.reasons import BrokenAnswer
+from attnlab_theory.sandbox.submission import Submission, patience
 
 
 @pytest.fixture
