@@ -82,7 +82,7 @@ class Conform:
     badge: Path | None = None
     """Write a picture of the verdict into this SVG file, and print the line that shows it in a README."""
     in_process: bool = False
-    """Call the target in this process, for cuda, Triton and mps: behind the fences there is no accelerator."""
+    """Call the target in this process, for cuda, Triton and mps: the fences hide accelerators."""
     export: Literal["npz", "onnx"] | None = None
     """Write our test cases and their right answers to the file or folder TARGET, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None

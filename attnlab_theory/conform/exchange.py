@@ -83,7 +83,7 @@ def lain(x: Any, memory: str | bool) -> Any:
             have changed places. By expanded an axis along which all is equal has one place. Empty is as it is.
     """
     torch = hasattr(x, "detach")
-    if not memory or x.ndim < 2 or not (torch or isinstance(x, np.ndarray)):
+    if not memory or x.ndim < 2 or not (torch or type(x).__module__ == "numpy"):
         return x
     if memory == "transposed":
         turned = x.swapaxes(-1, -2)

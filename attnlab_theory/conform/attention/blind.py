@@ -84,7 +84,7 @@ def drawn(judge: Judge, kind: Kind, fields: Fields) -> tuple[Case, Arrays, np.nd
     case = fitted(Case(**some | {**fields}), kind, way)
     given = arrays(case)
     seen = np.broadcast_to(way.problem(given, case).visible, (case.batch, case.heads, 6, 6))
-    return case, given, ~seen[:, 0].any(-1)
+    return case, given, np.asarray(~seen[:, 0].any(-1))
 
 
 def _under_padding(judge: Judge, kind: Kind, fields: Fields) -> Said:

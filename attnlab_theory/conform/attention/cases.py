@@ -6,7 +6,7 @@ is shown is what ran.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -199,10 +199,9 @@ def arrays(case: Case) -> Arrays:
     names: dict[str, np.ndarray] = {}
     with np.errstate(over="ignore"):
         exec("\n".join(lines(case)), {"np": np}, names)
-    found = {name: names.get(name) for name in Arrays._fields}
-    return Arrays(
-        **{x: rounded(y, case.kind) if y is not None and y.dtype.kind == "f" else y for x, y in found.items()}
-    )
+    found: dict[str, Any] = {name: names.get(name) for name in Arrays._fields}
+    floats = {x: rounded(y, case.kind) for x, y in found.items() if y is not None and y.dtype.kind == "f"}
+    return Arrays(**found | floats)
 
 
 def rounded(x: np.ndarray, kind: str) -> np.ndarray:

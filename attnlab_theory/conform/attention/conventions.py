@@ -188,9 +188,9 @@ class Conventions:
         return found if given.sinks is None else found.with_sinks(given.sinks)
 
 
-def hiding(way: Conventions) -> list[dict[str, str]]:
+def hiding(way: Conventions) -> list[dict[str, Any]]:
     """The fields of a case that hide the last third of the keys, by each mask that a target takes."""
-    masks = [{"mask": "padded end"}] if way.mask else []
+    masks: list[dict[str, Any]] = [{"mask": "padded end"}] if way.mask else []
     return masks + ([{"padding": "third"}] if "padding" in way.names and has_batch(way.layout) else [])
 
 

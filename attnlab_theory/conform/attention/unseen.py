@@ -27,7 +27,7 @@ def unseen_error(judge: Judge, cases: Iterable[Case]) -> float:
         judge: of the target.
         cases: that it was asked. Infinity is that no error would have failed.
     """
-    compared = []
+    compared: list[tuple[Problem, np.ndarray, np.ndarray]] = []
     for case in cases:
         problem = judge.way.problem(arrays(case), case)
         exact, kind = attend(problem), judge.answered_in(case)
