@@ -91,8 +91,8 @@ class Host:
         # A pair has gone through JSON, which knows lists only.
         plain = {name: tuple(x) if isinstance(x, list) else x for name, x in plan["plain"].items()}
         plan = plan | {"plain": plain | frameworks.generators(plan.get("random", {}))}
-        memory = plan["strided"]
-        handed = [exchange.lain(exchange.handed(x, plan["framework"], plan["kind"]), memory) for x in arrays]
+        handed = [exchange.handed(x, plan["framework"], plan["kind"]) for x in arrays]
+        handed = [exchange.lain(x, plan["strided"]) for x in handed]
         if wanted := plan.get("tracked"):
             handed = [frameworks.tracked(x) if wanted is True or i in wanted else x for i, x in enumerate(handed)]
         if plan.get("watched"):

@@ -66,8 +66,8 @@ def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:
 
 def notes_of(suite: Suite) -> list[str]:
     """What was seen on the way, and what was left alone."""
-    left = suite.never_passed
-    return [*suite.notes(), *[f"never passed: {', '.join(left)}"] * bool(left)]
+    left = ", ".join(suite.never_passed or ())
+    return [*suite.notes(), *[f"never passed: {left}"] * bool(left)]
 
 
 def as_json(

@@ -34,8 +34,7 @@ def adapted(mixer: Function, x: np.ndarray) -> tuple[HostMixer, np.ndarray]:
         return functools.partial(_checked, call, before.shape), before
     # The first attempt is the likeliest, so its failure is the one to read.
     first = failures[0]
-    said = str(first).strip().splitlines()[0] if str(first).strip() else "no message"
-    raise ValueError(f"the function fails on tokens of shape {x.shape}: {type(first).__name__}: {said}") from first
+    raise ValueError(f"the function fails on tokens of shape {x.shape}: {_words(first)}") from first
 
 
 def in_double(mixer: Function, x: Float[np.ndarray, "t d"]) -> tuple[HostMixer, np.ndarray] | None:
@@ -63,13 +62,20 @@ def _checked(call: HostMixer, shape: tuple[int, ...], tokens: np.ndarray) -> np.
     try:
         output = call(tokens)
     except Exception as error:
-        raise ValueError(f"the function fails on replaced tokens: {type(error).__name__}: {error}") from error
+        raise ValueError(f"the function fails on replaced tokens: {_words(error)}") from error
     if output.shape != shape:
         raise ValueError(
             f"the function gave shape {shape} for some tokens, and {output.shape} for others of the same shape"
         )
     _refuse_unheld(output)
     return output
+
+
+def _words(error: Exception) -> str:
+    """The class of a stranger's error, and the first line of it. Our own say themselves what went wrong."""
+    line = str(error).strip().partition("\n")[0] or "no message"
+    is_ours = type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return line if is_ours else f"{type(error).__name__}: {line}"
 
 
 def _check_output(output: np.ndarray, length: int) -> None:

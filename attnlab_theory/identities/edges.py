@@ -66,9 +66,7 @@ def edges(
         try:
             look(n)
         except ValueError as error:
-            # A function in another process says itself what went wrong.
-            cause = error.__cause__
-            refused[n] = str(cause if isinstance(cause, ValueError) else error).partition("\n")[0]
+            refused[n] = str(error).partition("\n")[0]
     longest = None
     if refused:
         taken = [n for n in (*found, but) if n < min(refused)]

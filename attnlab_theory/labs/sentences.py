@@ -1,10 +1,7 @@
 """The sentences on which labs train, from the embedded grammar or from files, and how a model reads them."""
 
-import contextlib
 import dataclasses
-import json
 import random
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
@@ -16,7 +13,7 @@ from attnlab_theory.labs.options import Longer, Mean, Unit
 from attnlab_theory.language.corpora import grammar
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.corpora.grammar import Grammar
-from attnlab_theory.language.corpora.text_files import composed, read_text
+from attnlab_theory.language.corpora.text_files import sentences_of
 from attnlab_theory.language.text.bpe import BPE
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import Words
@@ -134,64 +131,20 @@ def read_sentences(path: Path) -> tuple[str, ...]:
     """The lines of a file that are not empty, without spaces at their ends, and in Unicode's composed form.
 
     Raises:
-        ValueError: if the file is missing, empty or not UTF-8, or holds captions in a form of their own.
+        ValueError: if the file is missing, empty or not UTF-8, or is a table or JSON.
     """
-    return tuple(filter(None, map(str.strip, _plain_text(path).split("\n"))))
+    return tuple(filter(None, map(str.strip, sentences_of(path).split("\n"))))
 
 
 def read_lines(path: Path) -> tuple[str, ...]:
     """The lines of a file, empty ones too, without spaces at their ends, and in Unicode's composed form.
 
     Raises:
-        ValueError: if the file is missing, holds nothing but empty lines, is not UTF-8, or holds captions in a form
-            of their own.
+        ValueError: if the file is missing, holds nothing but empty lines, is not UTF-8, or is a table or
+            JSON.
     """
-    lines = _plain_text(path).split("\n")
+    lines = sentences_of(path).split("\n")
     return tuple(map(str.strip, lines[:-1] if not lines[-1] else lines))
-
-
-NUMBERED = re.compile(r"[^\s#]+\.\w+#\d+\s+\S")
-"""How a line of Flickr8k's or Flickr30k's captions begins: the name of a picture and the number of a caption."""
-
-TABLE = re.compile(r"(image|image_name|image_id|file|file_?name|filepath|path)\b *[,|\t] *\S", re.IGNORECASE)
-"""How the heading of a table of captions begins."""
-
-ENTRY = re.compile(r"(\d+|[^\s,|]+\.\w{3,4}) *[,|\t]")
-"""How its next line begins: with the number or the file of a picture."""
-
-
-def _plain_text(path: Path) -> str:
-    """A text with one sentence a line, in Unicode's composed form.
-
-    Names of pictures, headings and JSON are refused: they would count as words.
-    """
-    text = composed(read_text(path))
-    lines = [line for line in text.split("\n")[:100] if line.strip()]
-    if lines and all(NUMBERED.match(line) for line in lines):
-        raise ValueError(
-            f"{path}: each line begins with the name of a picture and a number, as {lines[0].split()[0]!r}; keep "
-            f"the captions alone: cut -f2 {path.name} > captions.txt"
-        )
-    if lines[1:] and TABLE.match(lines[0]) and ENTRY.match(lines[1]):
-        raise ValueError(
-            f"{path} is a table with the heading {lines[0].strip()[:60]!r}; keep the column of captions alone, one "
-            "a line and without a heading"
-        )
-    found = _json(text) if lines and lines[0].lstrip()[0] in "{[" else None
-    if isinstance(found, dict) and "annotations" in found:
-        raise ValueError(
-            f"{path} is JSON of captions, as COCO has; write them into a file, one a line: "
-            "for each in json.load(open(FILE))['annotations']: print(each['caption'].strip())"
-        )
-    if isinstance(found, dict | list):
-        raise ValueError(f"{path} is JSON; write its sentences into a file, one a line")
-    return text
-
-
-def _json(text: str) -> object:
-    with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(text)
-    return None
 
 
 def vocabulary(sentences: Sequence[str], unit: Unit, *, least: int = 3) -> OfSentences:

@@ -188,7 +188,7 @@ def run(capsys, *arguments):
             "of_forty_positions",
             [],
             0,
-            "It takes at most 40 positions. Not tried at 65 and 130 positions: models.py::",
+            "It takes at most 40 positions. Not tried at 65 and 130 positions: the function ",
         ),
     ],
 )

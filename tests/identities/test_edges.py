@@ -63,7 +63,10 @@ def test_lengths_that_a_function_does_not_take_are_named():
     found = edges(lambda x: x + np.zeros((17, 1)), tokens)
     assert found.clean
     assert list(found.leaks) == [17]
-    assert sentences(found)[-1].startswith("Not tried at 65, 130 positions: the function fails on tokens of shape")
+    assert sentences(found)[-1].startswith(
+        "It takes at most 17 positions. Not tried at 65 and 130 positions: the function fails on tokens of shape ("
+    )
+    assert sentences(found)[0] == "No leak at length 17 either, where a block of 16 ends."
 
 
 def convolved(x, padded):

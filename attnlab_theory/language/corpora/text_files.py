@@ -1,5 +1,7 @@
 """Text files. An error about one is one clear line."""
 
+import contextlib
+import json
 import re
 import unicodedata
 from pathlib import Path
@@ -39,3 +41,49 @@ def composed(text: str) -> str:
     Unicode has two ways to write "é". Words that are compared must be written in one of them.
     """
     return unicodedata.normalize("NFC", text)
+
+
+NUMBERED = re.compile(r"[^\s#]+\.\w+#\d+\s+\S")
+"""How a line of Flickr8k's or Flickr30k's captions begins: the name of a picture and the number of a caption."""
+
+TABLE = re.compile(r"(image|image_name|image_id|file|file_?name|filepath|path)\b *[,|\t] *\S", re.IGNORECASE)
+"""How the heading of a table of captions begins."""
+
+ENTRY = re.compile(r"(\d+|[^\s,|]+\.\w{3,4}) *[,|\t]")
+"""How its next line begins: with the number or the file of a picture."""
+
+
+def sentences_of(path: Path) -> str:
+    """A text with one sentence a line, in Unicode's composed form.
+
+    Raises:
+        ValueError: if the file is missing, empty or not UTF-8. Also for captions with names of pictures, for
+            headings of tables and for JSON, which would count as words.
+    """
+    text = composed(read_text(path))
+    lines = [line for line in text.split("\n")[:100] if line.strip()]
+    if lines and all(NUMBERED.match(line) for line in lines):
+        raise ValueError(
+            f"{path}: each line begins with the name of a picture and a number, as {lines[0].split()[0]!r}; keep "
+            f"the captions alone: cut -f2 {path.name} > captions.txt"
+        )
+    if lines[1:] and TABLE.match(lines[0]) and ENTRY.match(lines[1]):
+        raise ValueError(
+            f"{path} is a table with the heading {lines[0].strip()[:60]!r}; keep the column of captions alone, one "
+            "a line and without a heading"
+        )
+    found = _json(text) if lines and lines[0].lstrip()[0] in "{[" else None
+    if isinstance(found, dict) and "annotations" in found:
+        raise ValueError(
+            f"{path} is JSON of captions, as COCO has; write them into a file, one a line: "
+            "for each in json.load(open(FILE))['annotations']: print(each['caption'].strip())"
+        )
+    if isinstance(found, dict | list):
+        raise ValueError(f"{path} is JSON; write its sentences into a file, one a line")
+    return text
+
+
+def _json(text: str) -> object:
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(text)
+    return None
