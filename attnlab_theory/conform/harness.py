@@ -57,6 +57,8 @@ class Host:
         self._objects: list[Any] = [self._target]
         self._first = first
         self._kept: list[Any] = []
+        self._at: dict[Any, int] = {}
+        """The number of the first kept object at each place of memory."""
 
     def about(self) -> dict[str, Any]:
         """What can be seen of the target without a call, as `frameworks.about` has it, and of its methods."""
@@ -142,8 +144,9 @@ class Host:
             for place in plan.get("keep", ()):
                 told["kept"].append(self._first + len(self._kept))
                 found = exchange.part(came, place)
-                alike = (self._first + n for n, x in enumerate(self._kept) if memory.is_one(x, found))
-                told["one"].append(next(alike, -1))
+                where = memory.place(found)
+                told["one"].append(-1 if where is None else self._at.get(where, -1))
+                self._at.setdefault(where, told["kept"][-1])
                 self._kept.append(found)
             if plan.get("reads", True):
                 returned, told["kind"], told["several"] = exchange.read(

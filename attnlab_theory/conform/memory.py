@@ -4,7 +4,7 @@
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -65,17 +65,18 @@ def _rebuilt(cache: Any, inside: Callable[[Any], Any]) -> Any:
     )
 
 
-def is_one(first: Any, second: Any) -> bool:
-    """Whether two caches are the same object, or hold the same arrays, so that there is one place for both."""
-    if isinstance(first, PLAIN) or isinstance(second, PLAIN):
-        return False
-    if first is second:
-        return True
-    if isinstance(first, tuple | list) and isinstance(second, tuple | list):
-        pairs = [pair for pair in zip(first, second, strict=False) if not isinstance(pair[0], PLAIN)]
-        return bool(pairs) and len(first) == len(second) and all(is_one(*pair) for pair in pairs)
-    starts = [start() for x in (first, second) if (start := getattr(x, "data_ptr", None))]
-    if len(starts) == 2:
+def place(kept: Any) -> Hashable | None:
+    """Where the numbers of a cache are: caches of one place are one. None if it has no numbers, or no place."""
+    if isinstance(kept, PLAIN):
+        return None
+    if isinstance(kept, tuple | list):
+        inside = [place(x) for x in kept if not isinstance(x, PLAIN)]
+        return (len(kept), *inside) if inside and None not in inside else None
+    if start := getattr(kept, "data_ptr", None):
         # Tensors without numbers all begin at 0.
-        return starts[0] == starts[1] != 0
-    return isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and np.may_share_memory(first, second)
+        return ("torch", found) if (found := start()) else None
+    if isinstance(kept, np.ndarray):
+        while isinstance(kept.base, np.ndarray):
+            kept = kept.base
+        return ("numpy", kept.__array_interface__["data"][0]) if kept.size else None
+    return ("object", id(kept))

@@ -72,7 +72,8 @@ def test_all_rows_are_judged_that_need_no_such_call(at, name, failing):
     """Every call that hangs or ends the process costs another process."""
     rows, snippet = judged(at, name)
     assert {each for each, row in rows.items() if row.verdict == "fails"} == failing
-    assert not any(row.verdict == "not judged" for row in rows.values())
+    # Pairs of features need such calls, too: long ones and those in half precision.
+    assert {each for each, row in rows.items() if row.verdict == "not judged"} == {"pairs"}
     assert any("65" in line or "float16" in line for line in snippet)
 
 

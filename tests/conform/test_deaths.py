@@ -84,9 +84,13 @@ def test_a_row_whose_call_dies_names_the_error(kind, row, later):
     assert (found.trouble.error, "MemoryError" in found.line) == ("MemoryError", True)
 
 
+MOST = 5
+"""How many calls of a target die, one in each run."""
+
+
 @pytest.mark.slow("calls of three rows that die stay inside")
 @pytest.mark.parametrize("kind", TARGETS)
 def test_no_call_that_dies_is_called_anything_else(kind):
     """Judges a target again for each of many calls that may die."""
     _, calls = judged(kind, 0)
-    assert {n: found for n in range(1, calls + 1, 1 + calls // 12) if (found := misnamed(kind, n))} == {}
+    assert {n: found for n in range(1, calls + 1, 1 + calls // MOST) if (found := misnamed(kind, n))} == {}
