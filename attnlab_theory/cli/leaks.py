@@ -87,9 +87,10 @@ class Leaks:
                 found = leaks.leaks(mixer, inputs, replacing)
                 cut = prefixes(mixer, inputs)
                 spent = time.monotonic() - start
-            except leaks.Random as error:
+            except leaks.Random:
                 mode = " in evaluation mode" if asked.mode else ""
-                raise ValueError(f"{asked.where}: {str(error).replace(': ', f'{mode}: ', 1)}") from None
+                differ = "two calls with the same tokens differ; switch dropout off"
+                raise ValueError(f"{asked.where} draws random numbers{mode}: {differ}") from None
             except ValueError as error:
                 # What ended the child says it better than the detector, which only saw a call fail.
                 raise (error.__cause__ if isinstance(error.__cause__, BrokenAnswer) else error) from None
@@ -209,7 +210,7 @@ class Leaks:
 
         from attnlab_theory.identities import time_axis
         from attnlab_theory.identities.leaks import SEED
-        from attnlab_theory.sandbox.reasons import BrokenAnswer
+        from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
 
         rng = np.random.default_rng(SEED)
 
@@ -223,11 +224,10 @@ class Leaks:
         try:
             output = _called(asked, handing, parts, given)
         except BrokenAnswer as error:
-            text = str(error).removeprefix(f"{asked.where} ")
             # Who has died or used up the time is not asked again.
-            if not text.startswith(("raised ", "returned ", "must return ")):
+            if error.reason not in (Reason.RAISED, Reason.WRONG_SHAPE):
                 raise
-            return None, f"given {[*given.shape]} it {text}"
+            return None, f"given {[*given.shape]} it {str(error).removeprefix(f'{asked.where} ')}"
         if not handing.fits(given, output):
             return None, f"given {[*given.shape]} it gave {[*output.shape]}"
         call = functools.partial(_called, asked, handing, parts)

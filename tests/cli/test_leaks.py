@@ -1,10 +1,12 @@
 """attnlab leaks: functions that want a batch, give weights too or read token numbers, and what is refused."""
 
 import json
+import typing
 
 import pytest
 
-from attnlab_theory.cli import main
+from attnlab_theory.cli import leaks, main
+from attnlab_theory.identities import time_axis
 
 MODELS = """
 import numpy as np
@@ -157,6 +159,10 @@ def run(capsys, *arguments):
     return code, out, err
 
 
+def test_the_option_names_every_order_of_axes():
+    assert set(typing.get_args(leaks.Axes)) == {*time_axis.Order}
+
+
 @pytest.mark.slow("token numbers, and outputs that come before weights, stay inside")
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
@@ -227,7 +233,10 @@ def test_json_says_how_the_function_was_asked(capsys):
         ("with_two_names", "a dictionary of left [12, 8], right [12, 8], and several of them have a row for each"),
         ("with_no_rows", "returned a dictionary of mean [8], 3 [], and none of them has a row for each position"),
         ("absent", "has no function 'absent'"),
-        ("drops", "models.py::drops: the function draws random numbers: two calls with the same tokens differ"),
+        (
+            "drops",
+            "models.py::drops draws random numbers: two calls with the same tokens differ; switch dropout off",
+        ),
     ],
 )
 def test_what_was_handed_over_and_what_came_back_are_told(capsys, name, said):
@@ -316,5 +325,7 @@ def test_a_module_that_drops_in_evaluation_mode_is_not_told_to_call_eval(capsys,
     (tmp_path / "dropping.py").write_text(DROPPING + ALWAYS)
     code, out, err = run(capsys, "dropping.py::always")
     assert (code, out) == (2, "")
-    assert "the function draws random numbers in evaluation mode: two calls with the same tokens differ" in err
+    assert (
+        "dropping.py::always draws random numbers in evaluation mode: two calls with the same tokens differ" in err
+    )
     assert ".eval()" not in err
