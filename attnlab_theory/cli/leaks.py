@@ -103,7 +103,7 @@ class Leaks:
                 "axes": way.handing.axes,
                 "mixes": way.mixes,
                 "arrays": way.parts,
-                "never_passed": asked.optional.split(", ") if asked.optional else [],
+                "never_passed": [*asked.optional],
                 "prefixes_tried": int(cut.tried.sum()),
                 "depends_on_length": cut.depends,
                 "training": asked.mode == "training",
@@ -127,7 +127,7 @@ class Leaks:
         if asked.mode == "training":
             print("The torch module was in training mode. It was judged in evaluation mode, after .eval().")
         if asked.optional:
-            print(f"never passed: {asked.optional}")
+            print(f"never passed: {', '.join(asked.optional)}")
         return code
 
     def _at_edges(

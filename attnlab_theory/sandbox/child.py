@@ -41,7 +41,7 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
         threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
     process, clock = os.getpid(), time.process_time
 
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
 
     def reply(number: int, compute: Callable[[], list[dict[str, Any]]]) -> None:
         try:
@@ -140,7 +140,7 @@ def _evaluated(function: Callable[..., Any]) -> dict[str, str]:
     return {"mode": "training" if mode else "evaluation"}
 
 
-def _optional(function: Callable[..., Any]) -> str:
+def _optional(function: Callable[..., Any]) -> list[str]:
     """The parameters after the first that need not be given."""
     import inspect
 
@@ -148,8 +148,8 @@ def _optional(function: Callable[..., Any]) -> str:
         own = getattr(function, "forward", function)
         found = [*inspect.signature(own).parameters.values()][1:]
     except (TypeError, ValueError):
-        return ""
-    return ", ".join(each.name for each in found if each.default is not inspect.Parameter.empty)
+        return []
+    return [each.name for each in found if each.default is not inspect.Parameter.empty]
 
 
 def _module(path: str, notebook: ModuleType) -> ModuleType:

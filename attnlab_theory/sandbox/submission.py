@@ -109,7 +109,7 @@ class Submission:
         """`training` or `evaluation` if it is a module of torch, by its own words. From then on it evaluates."""
         self.left_out = ""
         """The lines of a notebook that were not run, by its own words. Known inside the block."""
-        self.optional = ""
+        self.optional: tuple[str, ...] = ()
         """The parameters after the first that need not be given, by its own words. Both are known in the block."""
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
         self.wall_limit = patience(time_limit) if wall_limit is None else wall_limit
@@ -241,7 +241,8 @@ class Submission:
         # Its own word, and to nobody's harm: the kernel counts besides, and ends it.
         self._used = max(self._used, used) if math.isfinite(used) else self._used
         self.mode = message["mode"] if message.get("mode") in ("training", "evaluation") else ""
-        self.optional = plain(str(message.get("optional", "")))
+        optional = message.get("optional")
+        self.optional = tuple(plain(str(name)) for name in optional) if isinstance(optional, list) else ()
         self.left_out = plain(str(message.get("left_out", "")))
         if named != self.function:
             self.function, self.where = named, f"{self.path}::{named}"

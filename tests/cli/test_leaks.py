@@ -51,6 +51,11 @@ def time_first(x):
     return x + x.sum(axis=0, keepdims=True)
 
 
+def time_first_backwards(x):
+    t, b, width = x.shape
+    return np.cumsum(x[::-1], axis=0)[::-1]
+
+
 def time_first_causal(x):
     t, b, width = x.shape
     return np.cumsum(x, axis=0)
@@ -179,6 +184,7 @@ def test_the_option_names_every_order_of_axes():
         ("in_blocks_of_sixteen", [], 1, "Leak at length 17: output "),
         ("over_length", [], 1, "Outputs depend on the length of the whole: "),
         ("time_first", [], 1, "was given and judged with a batch of one and the axes [time batch width]."),
+        ("time_first_backwards", [], 1, "and the axes [time batch width]."),
         ("time_first_causal", [], 0, "and the axes [time batch width]."),
         ("numbers_time_first", ["--tokens", "9"], 0, "and the axes [time batch]."),
         ("convolution", [], 0, "and the axes [batch width time]."),
@@ -268,9 +274,6 @@ def from_numpy(array):
 """
 
 ALWAYS = """
-import os
-
-
 class Always(torch.nn.Module):
     def forward(self, x):
         return x * (int.from_bytes(os.urandom(4), "big") / 2**32)
@@ -280,12 +283,14 @@ always = Always().eval()
 """
 
 DROPPING = """
+import os
+
 import torch
 
 
 class Dropping(torch.nn.Module):
     def forward(self, x):
-        return x.cumsum(0) * (2.0 if self.training else 1.0)
+        return x.cumsum(0) * (int.from_bytes(os.urandom(4), "big") if self.training else 1.0)
 
 
 made = Dropping()

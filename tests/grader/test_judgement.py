@@ -214,7 +214,7 @@ WRONG = "def f(keys):\n    return 0 * keys[0]"
         (f"?print\nprint?\nimport numpy as np\nnp.dot??\n{RIGHT}",),
         (f"%time import math\n{RIGHT.replace('1e5', '1e5 * math.exp(0)')}",),
         (f"files = !ls\n!echo \\\n  'it\n{RIGHT}",),
-        ("BETA = 1e2", "BETA *= 1e3", RIGHT.replace("1e5", "BETA")),
+        ("BETA = 1e-4", "BETA *= 1e9", RIGHT.replace("1e5", "BETA")),
         (RIGHT.replace("1e5", "(1e5 + 7\n  % 7)"),),
         (f"%%bash\n{WRONG}", RIGHT, f"%%html\n{WRONG}"),
     ],

@@ -17,6 +17,7 @@ from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
         ("hw (12)", "hw (2)", "hw"),
         ("hw-2", "hw-1", "hw"),
         ("hw_v3", "hw_v2"),
+        ("hw", "a_draft_of_hw"),
         ("hw_final", "hw", "hw_old"),
         ("hw final corrected", "hw_final", "hw_final_backup"),
     ],

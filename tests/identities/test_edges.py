@@ -69,6 +69,12 @@ def test_lengths_that_a_function_does_not_take_are_named():
     assert sentences(found)[0] == "No leak at length 17 either, where a block of 16 ends."
 
 
+def test_the_longest_length_that_a_function_takes_is_found_and_tried():
+    places = np.zeros((40, 1))
+    found = edges(lambda x: x + places[: len(x)] + np.zeros((len(x), 1)), tokens)
+    assert (found.longest, sorted(found.leaks)) == (40, [17, 40])
+
+
 def convolved(x, padded):
     """A long convolution by Fourier transforms; unpadded it wraps around."""
     size = (1 + padded) * len(x)
