@@ -143,7 +143,9 @@ def _laid_out(
         found = _said_layout(kind, declared, profile, unlike_one[0], about)
         least, most = (f"{each:.3g}" for each in (unlike_one[1].min(), unlike_one[1].max()))
         between = least if least == most else f"{least} to {most}"
-        why = "as with a sink (a key without a value) or a sigmoid"
+        # A sink takes weight away and gives none.
+        is_less = unlike_one[1].max() <= 1 + OFF
+        why = "as with a sink (a key without a value) or a sigmoid" if is_less else "as with a sigmoid or dropout"
         line = f"with q = k = 0 rows sum to {between}, and not to one, {why}"
         found.failures.append(("visibility", line))
         return found._replace(diagnosis=line)

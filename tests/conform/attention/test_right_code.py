@@ -41,19 +41,19 @@ def unnormalised(q, k, v):
 
 
 @pytest.mark.parametrize(
-    ("target", "kind"),
+    ("target", "kind", "why"),
     [
-        (sunk(0.0), "causal"),
-        (sunk(-3.0), "causal"),
-        (sunk(1.0), "multi-head"),
-        (sigmoid, "softmax"),
-        (unnormalised, "softmax"),
+        (sunk(0.0), "causal", "as with a sink (a key without a value) or a sigmoid"),
+        (sunk(-3.0), "causal", "as with a sink (a key without a value) or a sigmoid"),
+        (sunk(1.0), "multi-head", "as with a sink (a key without a value) or a sigmoid"),
+        (sigmoid, "softmax", "as with a sink (a key without a value) or a sigmoid"),
+        (unnormalised, "softmax", "as with a sigmoid or dropout"),
     ],
 )
-def test_rows_that_do_not_sum_to_one_get_one_diagnosis(target, kind):
+def test_rows_that_do_not_sum_to_one_get_one_diagnosis(target, kind, why):
     rows = [*AttentionSuite(Direct(target), kind).rows()]
     assert [(row.name, row.verdict) for row in rows] == [("visibility", "fails")]
-    assert "and not to one, as with a sink" in rows[0].line
+    assert rows[0].line.endswith(f"and not to one, {why}")
 
 
 @pytest.mark.parametrize("target", [sigmoid, sunk(0.0)])
