@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform import scales
+from attnlab_theory.conform.attention.cases import storage
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calls import Kept, call
 from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.finding import Finding, Trouble, Verdict, misshapen
 from attnlab_theory.conform.kind import Kind, Stage
-from attnlab_theory.conform.operands import OPERANDS, Bound, laid, ordered
+from attnlab_theory.conform.operands import OPERANDS, STANDS, Bound, laid, ordered, spread
 
 MOST_NUMBERS = 1 << 22
 """Answers of more numbers are not asked for."""
@@ -69,6 +71,10 @@ class Answer(NamedTuple):
     """The arrays that the call wrote into."""
     narrow: Sequence[str] = ()
     """The narrower types that took part, of a call that is watched."""
+    differs: int = 0
+    """The first of several calls in a row that gave other bits; 0 if none did."""
+    overwritten: bool = False
+    """Whether another call changed the answer to this one."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,10 +84,14 @@ class Convention:
     framework: str
     names: Mapping[str, str]
     """The parameter of each role."""
+    always: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Plain arguments of every call, by parameters."""
     placed: tuple[str, ...] = ()
     """The roles that are handed over by place."""
     required: frozenset[str] = frozenset()
     """The roles that must be given."""
+    quiet: frozenset[str] = frozenset()
+    """Flags that are handed over only where they are true."""
     chosen: Mapping[str, Any]
     """The conventions of the kind, and the number of each role that no parameter takes."""
     never_passed: tuple[str, ...] = ()
@@ -112,17 +122,26 @@ class Convention:
         """A case that can be asked, with the target's own numbers and choices; None if it cannot."""
         own = {role: self.chosen[role] for role, _ in case.sizes if role in self.chosen}
         if self.layout:
-            own |= {
-                role: min(case[role], 1) for role in ("batch", "heads") if OPERANDS[role].axis not in self.layout
-            }
-            own |= {"value_width": case["width"]} if self.chosen.get("same width") else {}
+            axes = {role: OPERANDS[role].axis for role, _ in case.sizes}
+            lost = [role for role, x in axes.items() if x in "bhg" and STANDS.get(x, x) not in self.layout]
+            own |= {"groups": case["groups"] or case["heads"]} if "groups" in axes else {}
+            own |= {role: min(case[role], 1) for role in lost}
+            multiple = self.chosen.get("multiple", 1)
+            own |= {role: -(-case[role] // multiple) * multiple for role in ("width", "value_width")}
+            own |= {"value_width": own["width"]} if self.chosen.get("same width") else {}
         own |= {"type": self.chosen["type"]} if "type" in self.chosen and case["type"] is None else {}
         for role in kind.operands:
             if OPERANDS[role].is_flag and role in self.chosen:
                 own[role] = HIDES.get(self.chosen[role], bool(case[role]))
-                if case[role] not in (None, own[role]):
+                if case[role] not in (None, own[role], kind.usual.get(role)):
                     return None
-        case = dataclasses.replace(case.replaced(**own), arrays=self._arrays(kind, case))
+            if OPERANDS[role].idle and role in self.required and case[role] is None:
+                own[role] = OPERANDS[role].idle
+        # What is usual is not asked of who has no parameter for it.
+        spare = {*kind.operands} - {*self.names} - {*self.chosen}
+        own |= {x: None for x, y in kind.usual.items() if x in spare and case[x] == y}
+        case = case.replaced(**own)
+        case = dataclasses.replace(case, arrays=self._arrays(kind, case))
         if not self._can_take(kind, case) or not kind.promised(case, self.chosen):
             return None
         ends = {each for role in kind.operands for each in OPERANDS[role].instead}
@@ -136,15 +155,19 @@ class Convention:
     def _arrays(self, kind: Kind, case: Case) -> tuple[tuple[str, str], ...]:
         roles = [role for role in kind.operands if role in self.names and OPERANDS[role].drawn]
         roles = [role for role in roles if (case[role] or "") in OPERANDS[role].drawn]
-        return tuple((role, self.axes_of(role)) for role in roles)
+        return tuple((role, case[f"{role} axes"] or self.axes_of(role)) for role in roles)
 
     def _can_take(self, kind: Kind, case: Case) -> bool:
         """Whether a target has parameters for what a case hands over, and a framework for its type."""
         drawn = {role: OPERANDS[role].drawn for role in kind.operands}
-        needed = {role for role, x in drawn.items() if x and "" not in x and case[role]}
+        needed = {role for role, x in drawn.items() if "" not in x and case[role] is not None}
+        needed -= {role for role in needed if OPERANDS[role].is_flag or OPERANDS[role].axis}
         needed |= {"chunk"} if case["chunk"] is not None else set()
         needed |= {"state"} if len(case["parts"] or ()) > 1 else set()
-        lost = any(axes == "h" and "h" not in self.layout for _, axes in case.arrays)
+        own = [axes for role, axes in case.arrays if OPERANDS[role].has_own_order and len(axes) < 3] + ["h"] * any(
+            axes == "h" for _, axes in case.arrays
+        )
+        lost = any({*axes} & {*"bh"} - {*self.layout} for axes in own)
         return needed <= {*self.names} and (case.type, self.framework) not in UNKNOWN_TYPES and not lost
 
     def codes(self, case: Case, tokens: int = 0, continues: bool = False) -> dict[str, str]:
@@ -159,13 +182,22 @@ class Convention:
         for role, name in self.names.items():
             operand, state = OPERANDS[role], case["parts"] is not None
             if role in axes:
-                code = laid(word(role), axes[role], self.layout, cut=state)
+                code = self._laid(role, axes[role], case, cut=state)
                 meaning = operand.meanings.get(self.chosen.get(role, ""), "{x}")
-                found[name] = meaning.format(x=code) if axes[role] else f"float({code})"
+                meaning = meaning.format(x=code, kind=storage(case.type))
+                found[name] = meaning if axes[role] else f"float({code})"
             elif operand.is_kept:
                 found |= {name: "None"} if role in self.required and not continues else {}
             elif operand.is_flag:
-                found[name] = repr(case[role])
+                if case[role] or role in self.required or role not in self.quiet:
+                    found[name] = repr(case[role])
+            elif role == "shares":
+                if case["groups"] != case["heads"] or role in self.required:
+                    found[name] = repr(case["groups"] != case["heads"])
+            elif role == "scale" and case[role] is None and role in self.required:
+                found[name] = repr(scales.factor(self.chosen[role], case["width"]))
+            elif case[role] is not None and not (operand.axis or operand.instead):
+                found[name] = repr(self._number(role, case))
             elif role == "returns":
                 found |= {name: "True"} if state else {}
             elif role == "chunk":
@@ -176,14 +208,34 @@ class Convention:
                 found[name] = (operand.instead or (role,))[-1]
         return found
 
+    def _laid(self, role: str, axes: str, case: Case, *, cut: bool) -> str:
+        """The numpy of an array in the axes that are taken."""
+        if len(axes) < 4 or not OPERANDS[role].has_own_order:
+            return laid(word(role), axes, self.layout, cut, OPERANDS[role].has_own_order)
+        wanted = self.chosen.get(f"{role} shape", axes.replace("1", "-"))
+        if "b" in axes and not (axes[1] == "1" and wanted == "b-ts"):
+            wanted = axes
+        lost = {axis for axis in "bh" if axis not in self.layout}
+        wanted = "".join("-" if place in lost else axis for place, axis in zip("bhts", wanted, strict=True))
+        return spread(word(role), axes, wanted, case.lengths)
+
+    def _number(self, role: str, case: Case) -> Any:
+        """A number as it is handed over: of a window maybe a pair."""
+        paired = self.chosen.get(f"{role} pair")
+        if not paired:
+            return case[role]
+        ahead = 0 if paired == "(w, 0)" else case[role]
+        return case[role], ahead if case["ahead"] is None else case["ahead"]
+
     def call(self, case: Case) -> str:
         """What is handed over, in words."""
         made = {**case.operands(), "a": 0, "b": None}
         values = {name: eval(code, made) for name, code in self.codes(case, case["queries"] or 0).items()}
+        values |= self.always
         found = [
             f"{name} {[*x.shape]}" if isinstance(x, np.ndarray) else f"{name}={x}" for name, x in values.items()
         ]
-        more = [str(case["values"])] * bool(case["values"]) + ["strided"] * bool(case["strided"])
+        more = [str(case["values"])] * bool(case["values"]) + [str(case["memory"])] * bool(case["memory"])
         more += [f"in parts of {', '.join(map(str, case['parts'] or ()))}"] * bool(case["parts"]) + [*case.edits]
         found += [case.type] * bool(case.arrays)
         return ", ".join(found) + f" ({'; '.join(more)})" * bool(more)
@@ -196,6 +248,7 @@ def ask(
     axes: str,
     made: Mapping[str, Any] | None = None,
     watched: bool = False,
+    more: Mapping[str, Any] | None = None,
 ) -> Answer:
     """Ask one case: by one call, or by one for each of its parts, which continues the state of the part before.
 
@@ -206,11 +259,12 @@ def ask(
         axes: those of the kind.
         made: other arrays than those of the case.
         watched: whether to tell which types take part.
+        more: of the plan, as `harness.Host.call` has it.
     """
     begin, answers, state = 0, list[Answer](), None
     made = case.operands() if made is None else made
     for size in case["parts"] or (None,):
-        answer = raw(caller, convention, case, begin, size, state, made=made, watched=watched)
+        answer = raw(caller, convention, case, begin, size, state, made=made, watched=watched, more=more)
         if not answer.trouble:
             part = case if size is None else case.replaced(parts=(size,))
             answer = read(answer, part, convention.gives(axes), axes)
@@ -236,6 +290,7 @@ def raw(
     *,
     made: Mapping[str, Any] | None = None,
     watched: bool = False,
+    more: Mapping[str, Any] | None = None,
 ) -> Answer:
     """Make one call, and leave the axes as they come."""
     made = {**(case.operands() if made is None else made), "a": begin, "b": None if size is None else begin + size}
@@ -248,18 +303,29 @@ def raw(
         caller,
         *(values[name] for name in places),
         named=named | ({convention.names["state"]: state} if state is not None else {}),
-        plain={name: x for name, x in values.items() if name not in named and name not in places},
+        plain={**convention.always, **{x: y for x, y in values.items() if x not in named and x not in places}},
         framework=convention.framework,
         kind=case.type,
         keep=keeps,
-        strided=bool(case["strided"]),
+        strided=case["memory"] or "",
         watched=watched,
+        more=more,
     )
     if reply.trouble:
         return Answer(reply.trouble)
     second = reply.arrays[1] if len(reply.arrays) > 1 else None
     changed = [[*places, *named][i] for i in reply.changed]
-    return Answer(None, reply.arrays[0], reply.kind, reply.printed, second, reply.kept, changed, reply.narrow)
+    return Answer(
+        numbers=reply.arrays[0],
+        kind=reply.kind,
+        printed=reply.printed,
+        second=second,
+        kept=reply.kept,
+        changed=changed,
+        narrow=reply.narrow,
+        differs=reply.differs,
+        overwritten=reply.overwritten,
+    )
 
 
 def read(answer: Answer, case: Case, axes: str, whole: str) -> Answer:

@@ -31,6 +31,10 @@ class Reply(NamedTuple):
     """The objects that were to be kept."""
     narrow: Sequence[str] = ()
     """The types narrower than float64 that took part, of a call that is watched."""
+    differs: int = 0
+    """The first of several calls in a row that gave other bits; 0 if none did."""
+    overwritten: bool = False
+    """Whether another call changed the first array of this one."""
     one: Sequence[int] = ()
     """The number of an earlier object with the same place for its numbers, for each that was kept; or -1."""
 
@@ -45,7 +49,7 @@ def call(
     kind: str = "float32",
     keep: Sequence[int | str] = (),
     method: str = "",
-    strided: bool = False,
+    strided: bool | str = False,
     number: int = 0,
     part: Sequence[str] = (),
     reads: bool = True,
@@ -53,6 +57,7 @@ def call(
     watched: bool = False,
     rows: Sequence[int] = (),
     batch: int = 0,
+    more: Mapping[str, Any] | None = None,
 ) -> Reply:
     """Make one call.
 
@@ -67,7 +72,7 @@ def call(
         keep: places, among what is returned, of objects to keep for a later call. A name is an attribute or a key
             of what is returned, and the empty name is all of it.
         method: of the target, if that is an object; empty calls the object itself.
-        strided: whether the arrays are every second row of larger ones.
+        strided: how the arrays lie in memory: a word of `exchange.lain`; true is every second row of larger ones.
         number: of the object, if the target is a class; each is made when it is first called.
         part: where the output is found, if an object is returned: the first of these names that it has.
         reads: whether numbers are expected.
@@ -75,6 +80,7 @@ def call(
         watched: whether to tell which types take part.
         rows: the rows of the kept object that is given, in another order: by the method, or by its arrays.
         batch: how many rows that object has.
+        more: of the plan, as `harness.Host.call` has it. A cotangent is the last array, and not one of these.
     """
     names = dict(named or {})
     arrays = [x for x in (*given, *names.values()) if not isinstance(x, Kept)]
@@ -95,6 +101,10 @@ def call(
         "gradients": gradients,
     } | ({"watched": True} if watched else {})
     plan |= {"rows": list(rows), "batch": batch} if rows else {}
+    plan |= more or {}
+    if isinstance(cotangent := plan.get("cotangent"), np.ndarray):
+        arrays.append(cotangent)
+        plan["cotangent"] = True
     report, came = caller.call(plan, [np.ascontiguousarray(x) for x in arrays])
     return Reply(
         trouble=trouble_of(report),
@@ -105,4 +115,6 @@ def call(
         kept=[Kept(number) for number in report.get("kept", ())],
         narrow=report.get("narrow", ()),
         one=report.get("one", ()),
+        differs=report.get("differs", 0),
+        overwritten=report.get("overwritten", False),
     )

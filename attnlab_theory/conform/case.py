@@ -15,7 +15,7 @@ class Case:
 
     sizes: tuple[tuple[str, int], ...]
     switches: tuple[tuple[str, Any], ...] = ()
-    """By name: `type` of the numbers, `values`, `strided`, `parts`, and a word or a value for a role."""
+    """By name: `type` of the numbers, `values`, `memory`, `parts`, and a word or a value for a role."""
     arrays: tuple[tuple[str, str], ...] = ()
     """The roles of the arrays that are drawn, and their axes."""
     edits: tuple[str, ...] = ()
@@ -47,10 +47,16 @@ class Case:
 
     def shape(self, axes: str) -> tuple[int, ...]:
         """The lengths of axes of what is given back: each letter is that of a role, and 1 is one."""
-        lengths = {OPERANDS[role].axis: n for role, n in self.sizes} | {"1": 1}
+        lengths = self.lengths
         if self["parts"]:
             lengths |= dict.fromkeys("ts", sum(self["parts"]))
         return tuple(lengths[axis] for axis in axes)
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The length of each axis. Where heads share no keys, there are as many of these."""
+        found = {OPERANDS[role].axis: n for role, n in self.sizes} | {"1": 1}
+        return {"g": found["h"]} | found if "h" in found else found
 
     @property
     def numbers(self) -> int:
@@ -62,7 +68,10 @@ class Case:
         if not self.arrays:
             roles, numbers = zip(*self.sizes, strict=True)
             return [f"{', '.join(roles)} = {', '.join(map(str, numbers))}"]
-        lengths = {OPERANDS[role].axis: n for role, n in self.sizes}
+        lengths = self.lengths
+        # Of many keys more than a block of 64.
+        n = lengths.get("s", 0)
+        words = {"hidden": f"((np.arange({lengths.get('b')}) + 1) % 3 * {n // 3 if n > 64 else n // 4})", **lengths}
         drawn = dict[str, list[tuple[str, str]]]()
         for role, axes in self.arrays:
             recipe = OPERANDS[role].drawn[self[role] or ""] + _typed(role, self.type)
@@ -72,11 +81,17 @@ class Case:
         for recipe, each in drawn.items():
             names, shapes = (", ".join(x) for x in zip(*each, strict=True))
             many = len(each) > 1
-            code = recipe.format(n="n" if many else shapes, **lengths)
+            code = recipe.format(n="n" if many else shapes, **words)
             found.append(f"{names} = ({code} for n in ({shapes}))" if many else f"{names} = {code}")
         half = self.type in ("float16", "bfloat16")
         if self["values"]:
-            found.append(VALUES[self["values"]].format(loud=4 if half else 20, offset=256 if half else 1e4))
+            tiny = {"float64": "1e-309", "float16": "1e-7"}.get(self.type, "1e-40")
+            more = {"loud": 4 if half else 20, "louder": 20 if half else 100, "offset": 256 if half else 1e4}
+            more |= {"tiny": tiny, "huge": 6e4 if half else 7e4}
+            found.append(VALUES[self["values"]].format(**more, **lengths))
+        if self["memory"] == "expanded":
+            axis = 0 if lengths["b"] > 1 else 1
+            found.append(f"q, k, v = (np.repeat(x[{':, ' * axis}:1], x.shape[{axis}], {axis}) for x in (q, k, v))")
         return [*found, *self.edits]
 
     def operands(self) -> dict[str, Any]:
@@ -100,4 +115,5 @@ def word(role: str) -> str:
 
 def _typed(role: str, kind: str) -> str:
     """What makes numbers of a type; a mask has none."""
-    return "" if OPERANDS[role].meanings else f".astype('{storage(kind)}')"
+    own = OPERANDS[role].type or storage(kind)
+    return "" if OPERANDS[role].meanings else f".astype('{own}')"

@@ -264,7 +264,7 @@ def all_ways(judge: Judge, lengths: Sequence[int], few: Sequence[int], **more: A
 
 def non_contiguous(spec: Mapping[str, Any]) -> Law:
     """The law that arrays which are rows of larger ones give the same."""
-    return lambda judge: judge.same(Pair(whole.replaced(strided=True), whole) for whole in judge.cases([spec]))
+    return lambda judge: judge.same(Pair(whole.replaced(memory="rows"), whole) for whole in judge.cases([spec]))
 
 
 def empty_batch(judge: Judge) -> Finding:

@@ -95,6 +95,7 @@ class Kind:
     def sized(self) -> tuple[str, ...]:
         """The roles that a case has a number for."""
         arrays = {axis for role in self.operands for axis in "".join(OPERANDS[role].axes)}
+        arrays -= {"g"} if "groups" not in self.operands else set()
         return tuple(role for role, x in OPERANDS.items() if x.axis and (role in self.operands or x.axis in arrays))
 
     @property

