@@ -12,14 +12,12 @@ other. `identities` are those that kinds share, most of them pairs of calls with
 known, as of a recurrence, `sensitivity` measures how near two answers must be. `say` has the sentences, and `show`
 writes the snippet. `declared` hands all of it to those who read rows.
 
-The other kinds are not declared yet. Each suite lies in a folder of its own. `attention` judges functions of
-queries, keys and values: its *cases* are short descriptions, and the lines of numpy that draw their arrays are
-those that a counterexample prints. `guessing` finds the conventions by calls in which q = k = 0, for there the
-output shows the mask (`probe`). `parameters` says what arguments are for, `masking` which mask is taken, `resting`
-switches off what is on at first. What is right comes from `reference`, in float64, and how near it must be from
-`tolerances`. `judging` judges one answer, `laws` several together. `gradients` compares slopes, `paths` and
-`against` two ways to one answer, and `states` looks at what stays of a call. `shrinking` looks for the smallest
-case that fails.
+Functions of queries, keys and values are declared in `kinds.softmax`. Trial calls find its `conventions`, most of
+them with equal scores, for there the output shows what is seen. What is right comes from `reference`, in float64,
+and how near it must be from `tolerances`. `laws` are what is true beside right numbers, `slopes` compares
+gradients, `compared` two ways to one answer, and `states` looks at what stays of a call.
+
+The other kinds are not declared yet. Each suite lies in a folder of its own.
 
 `laws` judges what draws random numbers: random features and dropout. It makes its calls by `asking`.
 

@@ -1,26 +1,20 @@
 """What a target seems to be, by its parameters and a few calls, and what to type next."""
 
 import contextlib
-import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.asking import ask
-from attnlab_theory.conform.attention.cases import Arrays, Case
-from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.fitting import fitted
-from attnlab_theory.conform.attention.layouts import has_heads
-from attnlab_theory.conform.attention.likely import KINDS as BY_PARAMETER
-from attnlab_theory.conform.attention.probe import Seen, probed
-from attnlab_theory.conform.attention.suite import AttentionSuite
-from attnlab_theory.conform.attention.weighing import weighed
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.finding import Fault, Trouble
-from attnlab_theory.conform.kinds import KINDS
+from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.declarations import DeclaredSuite
+from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kinds.recurrence import RECURRENCE
-from attnlab_theory.conform.likely import likely
+from attnlab_theory.conform.kinds.softmax.laws import UNIT
+from attnlab_theory.conform.likely import BY_NEED, likely
 from attnlab_theory.conform.operands import Bound
 from attnlab_theory.conform.sequences.mixer import MixerSuite
 from attnlab_theory.conform.sequences.normal import numbers
@@ -65,39 +59,40 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
         alone = isinstance(suite, MixerSuite) and _apart(suite)
         return Advice(kind, suite.profile, notes=(MIXER,) if alone else ())
     suite = _attention(caller, "softmax", declared)
-    way = suite.judge.way
-    seen, reach = _reach(caller, way)
+    convention = suite.judge.convention
+    seen, reach = _reach(suite.judge)
     if reach is None:
-        unequal = (
-            "equal keys get unequal weights, so something is added to the scores (a bias by itself: --as alibi)"
-        )
-        line = unequal if seen.is_attention else "with q = k = 0 its rows are no means of the values"
-        line = suite.diagnosis or line
-        return _others(caller, declared, way) or _unknown(suite, line)
+        line = "with q = k = 0 its rows are no means of the values"
+        if seen is not None:
+            line = (
+                "equal keys get unequal weights, so something is added to the scores (a bias by itself: --as alibi)"
+            )
+        line = suite.failures[0][1] if convention.diagnosed else line
+        return _others(suite.judge, declared) or _unknown(suite, line)
     left, right, length = reach
     kind, options, known = "causal" if right == 0 else "softmax", "", dict(declared)
     if left < length - 1 or 0 < right < length - 1:
         kind = "sliding-window"
-        if not _takes_window(caller, declared, way):
+        if not _takes_window(caller, declared):
             if right not in (0, left):
                 return _unknown(suite, f"a query sees {left} keys back and {right} ahead, which no --window W says")
             known["fixed_window"] = left + 1 if right == 0 else left
             options = f" --window {known['fixed_window']}"
     judged = suite if kind == "softmax" else _attention(caller, kind, known)
-    found = weighed(caller, judged.kind, judged.judge.way)
+    found = weighed(judged.judge)
     if found is None:
         line = "its rows are means of what they see, but not with the weights of a softmax"
-        return _others(caller, declared, way) or _unknown(suite, line)
+        return _others(suite.judge, declared) or _unknown(suite, line)
     options += f" --scale {found.scale}" if found.scale else ""
     if found.cap is not None:
         kind = "softcap" if kind == "softmax" else kind
-        options += f" --softcap {found.cap:g}" if kind != "softcap" or "softcap" not in way.names else ""
+        options += f" --softcap {found.cap:g}" if kind != "softcap" or "softcap" not in convention.names else ""
         known["fixed_softcap"] = found.cap
-    elif kind == "softmax" and _grouped(caller, way):
+    elif kind == "softmax" and convention.chosen["shares"]:
         kind = "grouped-query"
     if kind != judged.name:
         judged = _attention(caller, kind, known)
-    more = [BY_PARAMETER[role] for role in way.names if role in BY_PARAMETER]
+    more = [BY_NEED[role] for role in convention.names if role in BY_NEED]
     notes = (found.note,) if found.note else ()
     return Advice(kind, judged.profile, options, tuple(each for each in more if each != kind), notes)
 
@@ -117,67 +112,68 @@ def _suite(caller: Caller, kind: str, declared: Mapping[str, Any]) -> Suite:
     return judge(caller, kind, {name: x for name, x in declared.items() if name in judge.CONVENTIONS})
 
 
-def _attention(caller: Caller, kind: str, declared: Mapping[str, Any]) -> AttentionSuite:
-    known = {x: y for x, y in declared.items() if x in AttentionSuite.CONVENTIONS}
+def _attention(caller: Caller, kind: str, declared: Mapping[str, Any]) -> DeclaredSuite:
     # What is on by default is what it seems to be.
-    return AttentionSuite(caller, kind, known | {"rests": False})
+    suite = _suite(caller, kind, {**declared, "rests": False})
+    assert isinstance(suite, DeclaredSuite)
+    return suite
 
 
-def _unknown(suite: AttentionSuite, line: str) -> Advice:
+def _unknown(suite: DeclaredSuite, line: str) -> Advice:
     profile = [(name, text) for name, text in suite.profile if name != "scale"]
     return Advice("", profile, notes=(f"{line}: {CHOOSE}",))
 
 
-def _reach(caller: Caller, way: Conventions) -> tuple[Seen, tuple[int, int, int] | None]:
-    """How many keys before and after itself every query sees, and of how many tokens; None if no band does."""
-    found, seen = None, Seen(Trouble(fault=Fault.NOT_CALLED), np.zeros((0, 0, 0, 0)), np.zeros((0, 0)))
-    for n in LENGTHS if way.framework != "jax" else LENGTHS[:1]:
-        wide = probed(caller, way, fitted(Case(batch=1, queries=n, keys=n), KINDS["softmax"], way))
-        if wide.trouble and found is not None:
+def _reach(judge: Judge) -> tuple[np.ndarray | None, tuple[int, int, int] | None]:
+    """The weights of equal keys, if they are some; how many keys before and after itself every query sees, of how
+    many tokens, or None if no band does."""
+    found, weights = None, None
+    for n in LENGTHS[:1] if judge.compiles else LENGTHS:
+        same = {"width": n} if judge.convention.chosen["same width"] else {}
+        spec = {"batch": 1, "length": n, "value_width": n, "values": "zeros", "edits": UNIT, **same}
+        answer = judge.ask(judge.cases([spec])[0])
+        if answer.trouble and found is not None:
             break
-        seen = wide
-        if not seen.is_attention:
-            return seen, None
+        if answer.trouble or not np.isfinite(answer.numbers).all():
+            return None, None
+        weights = answer.numbers[..., :n]
+        if np.abs(weights.sum(-1) - 1).max() > 0.01:
+            return None, None
         back = np.arange(n)[:, None] - np.arange(n)
-        shown = (seen.weights > 0.1 / n).any((0, 1))
+        shown = (weights > 0.1 / n).any((0, 1))
         left, right = int(back[shown].max()), int(-back[shown].min())
-        if not seen.equals((back <= left) & (back >= -right)):
-            return seen, None
+        band = (back <= left) & (back >= -right)
+        if np.abs(weights - band / np.maximum(band.sum(-1, keepdims=True), 1)).max() > 0.1 / n:
+            return weights, None
         found = max(left, 0), max(right, 0), n
         if found[0] < n - 1 or 0 < found[1] < n - 1:
             break
-    return seen, found
+    return weights, found
 
 
-def _takes_window(caller: Caller, declared: Mapping[str, Any], way: Conventions) -> bool:
+def _takes_window(caller: Caller, declared: Mapping[str, Any]) -> bool:
     """Whether it has an argument for a window, whose meaning is known."""
-    if "window" not in way.names:
+    if "window" not in Bound(caller.about()["parameters"], ("q", "k", "v", "window")).names:
         return False
     with contextlib.suppress(ValueError):
-        return bool(_attention(caller, "sliding-window", declared).judge.way.window)
+        return _attention(caller, "sliding-window", declared).judge.explained
     return False
 
 
-def _grouped(caller: Caller, way: Conventions) -> bool:
-    """Whether fewer heads of keys than of queries are taken, and shared in a known order."""
-    if not has_heads(way.layout):
-        return False
-    case = fitted(Case(heads=4, queries=5, keys=5), KINDS["grouped-query"], way)
-    seen = probed(caller, way, case)
-    first = np.arange(case.batch)[:, None] * case.groups
-    orders = (np.arange(4) // 2, np.arange(4) % 2)
-    return not seen.trouble and any(np.array_equal(seen.owners, first + order) for order in orders)
-
-
-def _others(caller: Caller, declared: Mapping[str, Any], way: Conventions) -> Advice | None:
+def _others(judge: Judge, declared: Mapping[str, Any]) -> Advice | None:
     """Linear attention with a feature map that is known, or a recurrence with a decay."""
+    caller, convention = judge.caller, judge.convention
     with contextlib.suppress(ValueError):
         suite = _suite(caller, "linear", declared)
         return Advice("linear", suite.profile)
-    rates = _decays(caller, way)
+    rates = _decays(judge)
     if rates is None:
         return None
-    profile = [("framework", way.framework), ("layout", " ".join(way.layout)), ("decay of each head", rates)]
+    profile = [
+        ("framework", convention.framework),
+        ("layout", " ".join(convention.layout)),
+        ("decay of each head", rates),
+    ]
     bound = Bound(caller.about()["parameters"], RECURRENCE.operands, placed=RECURRENCE.placed)
     if {*RECURRENCE.ways} & {*bound.names}:
         with contextlib.suppress(ValueError):
@@ -186,18 +182,16 @@ def _others(caller: Caller, declared: Mapping[str, Any], way: Conventions) -> Ad
     return Advice("recurrent", profile, " --against FILE.py::FUNCTION", notes=(note,))
 
 
-def _decays(caller: Caller, way: Conventions) -> str | None:
+def _decays(judge: Judge) -> str | None:
     """The decay of each head, if a token's products with those before it fall by a constant factor."""
-    case = fitted(Case(batch=1, queries=8, keys=8, width=8, value_width=8), KINDS["softmax"], way)
-    ones = np.ones((1, case.heads, 8, 8), "float32")
-    v = np.broadcast_to(np.eye(8, dtype="float32"), ones.shape)
-    plain = dataclasses.replace(way, same_width=False)
-    answer = ask(caller, plain, case, Arrays(ones, ones[:, : case.groups], v[:, : case.groups], None, None))
+    edits = ("q[:] = 1; k[:] = 1", *UNIT)
+    case = judge.cases([{"batch": 1, "length": 8, "width": 8, "value_width": 8, "edits": edits}])[0]
+    answer = judge.ask(case)
     if answer.trouble:
         return None
     back = np.arange(8)[:, None] - np.arange(8)
     rates = []
-    for weights in answer.output[0]:
+    for weights in answer.numbers[0]:
         first, rate = weights[0, 0], weights[1, 0] / (weights[1, 1] or np.nan)
         if not 0 < rate <= 1 or not np.allclose(
             weights, first * np.where(back >= 0, rate ** abs(back), 0), rtol=1e-2
@@ -205,3 +199,83 @@ def _decays(caller: Caller, way: Conventions) -> str | None:
             return None
         rates.append(f"{rate:.3g}")
     return ", ".join(dict.fromkeys(rates))
+
+
+FITS = 5e-3
+"""An answer this near is that of a softmax. Feature maps are further off."""
+
+MOST_CAP = 1e3
+"""A higher cap is none: scores of 12 show it no more."""
+
+PRODUCTS = (0.25, 12.0)
+"""Scores that show the scale, and the cap."""
+
+
+class Weighing(NamedTuple):
+    """What a softmax needs to explain an answer, beside the conventions that are known."""
+
+    scale: str
+    """As `--scale` has it; empty if that which is known is right."""
+    cap: float | None
+    note: str = ""
+    """What is odd about the scale."""
+
+
+def weighed(judge: Judge) -> Weighing | None:
+    """Compare random numbers with an exact softmax, with the scale and the cap that single scores show.
+
+    Args:
+        judge: of the target, by what it seems to promise.
+
+    Returns:
+        What explains the answers; None if nothing of it does.
+    """
+    sizes = {"length": 6, "width": 8, "value_width": 8, "seed": 2}
+    case = judge.cases([sizes])[0]
+
+    def near(**more: Any) -> bool:
+        trouble, off = judge.tried({**sizes, **more.pop("spec", {})}, **more)
+        return not trouble and off < FITS * (1 + np.abs(np.nan_to_num(judge.expected(case).output)).max())
+
+    plain, own = near(), judge.expected(case).about["problem"].scale
+    free = judge.cases([{**sizes, "queries": 1, "keys": 2}]) if not case["causal"] else []
+    shown = _shown(judge, free[0] if free and not case["window"] else case, own)
+    if shown is None:
+        return Weighing("", None) if plain else None
+    scale, cap = shown
+    name = "" if math.isclose(scale, own, rel_tol=2e-3) else _named(scale, case["width"])
+    fitting = {"fixed_softcap": cap, **({"scale": name} if name else {})}
+    if near(**fitting):
+        if name and name not in scales.NAMES and not near(**fitting, spec={"width": 4, "value_width": 4}):
+            return Weighing("", cap, f"its scale is {name} at width {case['width']}, and none that is known")
+        return Weighing(name, cap)
+    return Weighing("", None) if plain else None
+
+
+def _named(scale: float, width: int) -> str:
+    near = [name for name in scales.NAMES if math.isclose(scale, scales.factor(name, width), rel_tol=2e-3)]
+    return near[0] if near else f"{scale:.3g}"
+
+
+def _shown(judge: Judge, case: Case, own: float) -> tuple[float, float | None] | None:
+    """The scale and the cap: from the weights of the last key and of the key before, which is 0."""
+    scores = []
+    for product in PRODUCTS:
+        root = math.sqrt(product / own)
+        edits = f"q[:] = 0; k[:] = 0; v[:] = 0; q[..., 0] = {root!r}; k[..., -1, 0] = {root!r}"
+        answer = judge.ask(case.replaced(edits=(edits, "v[..., -1, 0] = 1; v[..., -2, 1] = 1")))
+        if answer.trouble:
+            return None
+        last, before = answer.numbers[0, 0, -1, 0], answer.numbers[0, 0, -1, 1]
+        if not (last > 0 and before > 0):
+            return None
+        scores.append(math.log(last / before))
+    scale = own * scores[0] / PRODUCTS[0]
+    high = PRODUCTS[1] * scores[0] / PRODUCTS[0]
+    if not 0 < scores[1] < high * 0.9999:
+        return scale, None
+    low, top = 1e-3, 1e6
+    for _ in range(80):
+        middle = math.sqrt(low * top)
+        low, top = (middle, top) if middle * math.tanh(high / middle) < scores[1] else (low, middle)
+    return (scale, None) if low > MOST_CAP else (scale, float(f"{low:.3g}"))

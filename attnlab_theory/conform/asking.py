@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.layouts import laid_out, taken_in
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calls import Kept, call
 from attnlab_theory.conform.finding import Trouble, misshapen
+from attnlab_theory.conform.layouts import laid_out, taken_in
 
 SEEDS = ("seed", "rng", "key", "generator", "random_state", "prng_key", "rng_key", "dropout_rng", "dropout_key")
 """What parameters are called that bring randomness."""

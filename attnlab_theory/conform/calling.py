@@ -5,16 +5,15 @@ What is declared is not searched. What is found is a record, and each field of i
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnlab_theory.conform import scales
-from attnlab_theory.conform.attention.cases import storage
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calls import Kept, call
-from attnlab_theory.conform.case import Case, word
+from attnlab_theory.conform.case import Case, storage, word
 from attnlab_theory.conform.finding import Finding, Trouble, Verdict, misshapen
 from attnlab_theory.conform.kind import Kind, Stage
 from attnlab_theory.conform.operands import OPERANDS, STANDS, Bound, laid, ordered, spread
@@ -44,6 +43,14 @@ class Uncallable(Exception):
     """Whether its parameters can be seen."""
     takes: Sequence[str] = ()
     """Its first parameters, where they are fewer than there must be."""
+    by_name: Sequence[str] = ()
+    """Its parameters without a place, where that is so."""
+    role: str = ""
+    """That of a parameter which can say nothing, so that another kind must judge it."""
+    learns: Sequence[str] = ()
+    """The parameters of a module that projects."""
+    draws: bool = False
+    """Whether it draws random numbers."""
     convention: str = ""
     """One that cannot be what was declared, or that has to be declared."""
     value: str = ""
@@ -102,6 +109,12 @@ class Convention:
     """How far the trial call is from what is right, over the largest number."""
     calls: int = 0
     """How many trial calls it took."""
+    diagnosed: str = ""
+    """The identity whose failure says why nothing else can be judged."""
+    told: Sequence[tuple[str, str, Mapping[str, Any]]] = ()
+    """What was found on the way: a title, and a fact with its data."""
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Those of the parameters, as far as they are plain."""
     contradictions: Mapping[str, Finding] = dataclasses.field(default_factory=dict)
     """What trial calls showed to be wrong, by the identity that fails for it."""
 
@@ -124,7 +137,7 @@ class Convention:
         if self.layout:
             axes = {role: OPERANDS[role].axis for role, _ in case.sizes}
             lost = [role for role, x in axes.items() if x in "bhg" and STANDS.get(x, x) not in self.layout]
-            own |= {"groups": case["groups"] or case["heads"]} if "groups" in axes else {}
+            own |= {"groups": case["groups"] if case["shared"] else case["heads"]} if "groups" in axes else {}
             own |= {role: min(case[role], 1) for role in lost}
             multiple = self.chosen.get("multiple", 1)
             own |= {role: -(-case[role] // multiple) * multiple for role in ("width", "value_width")}
@@ -138,7 +151,7 @@ class Convention:
             if OPERANDS[role].idle and role in self.required and case[role] is None:
                 own[role] = OPERANDS[role].idle
         # What is usual is not asked of who has no parameter for it.
-        spare = {*kind.operands} - {*self.names} - {*self.chosen}
+        spare = {*kind.operands} - {*self.names} - {*self.chosen} - {*dict(case.sizes)}
         own |= {x: None for x, y in kind.usual.items() if x in spare and case[x] == y}
         case = case.replaced(**own)
         case = dataclasses.replace(case, arrays=self._arrays(kind, case))
@@ -208,16 +221,20 @@ class Convention:
                 found[name] = (operand.instead or (role,))[-1]
         return found
 
+    def taken(self, role: str, axes: str) -> str:
+        """The axes of an array as it is handed over, in letters; of four axes in their own order - for none."""
+        if OPERANDS[role].has_own_order and len(axes) == 4:
+            wanted = self.chosen.get(f"{role} shape", axes.replace("1", "-"))
+            wanted = axes if "b" in axes and not (axes[1] == "1" and wanted == "b-ts") else wanted
+            lost = {axis for axis in "bh" if axis not in self.layout}
+            return "".join("-" if place in lost else axis for place, axis in zip("bhts", wanted, strict=True))
+        return axes if OPERANDS[role].has_own_order else ordered(axes, self.layout)
+
     def _laid(self, role: str, axes: str, case: Case, *, cut: bool) -> str:
         """The numpy of an array in the axes that are taken."""
-        if len(axes) < 4 or not OPERANDS[role].has_own_order:
-            return laid(word(role), axes, self.layout, cut, OPERANDS[role].has_own_order)
-        wanted = self.chosen.get(f"{role} shape", axes.replace("1", "-"))
-        if "b" in axes and not (axes[1] == "1" and wanted == "b-ts"):
-            wanted = axes
-        lost = {axis for axis in "bh" if axis not in self.layout}
-        wanted = "".join("-" if place in lost else axis for place, axis in zip("bhts", wanted, strict=True))
-        return spread(word(role), axes, wanted, case.lengths)
+        if OPERANDS[role].has_own_order and len(axes) == 4:
+            return spread(word(role), axes, self.taken(role, axes), case.lengths)
+        return laid(word(role), axes, self.layout, cut, OPERANDS[role].has_own_order)
 
     def _number(self, role: str, case: Case) -> Any:
         """A number as it is handed over: of a window maybe a pair."""
@@ -229,7 +246,7 @@ class Convention:
 
     def call(self, case: Case) -> str:
         """What is handed over, in words."""
-        made = {**case.operands(), "a": 0, "b": None}
+        made = {"np": np, **case.operands(), "a": 0, "b": None}
         values = {name: eval(code, made) for name, code in self.codes(case, case["queries"] or 0).items()}
         values |= self.always
         found = [
@@ -293,7 +310,12 @@ def raw(
     more: Mapping[str, Any] | None = None,
 ) -> Answer:
     """Make one call, and leave the axes as they come."""
-    made = {**(case.operands() if made is None else made), "a": begin, "b": None if size is None else begin + size}
+    made = {
+        "np": np,
+        **(case.operands() if made is None else made),
+        "a": begin,
+        "b": None if size is None else begin + size,
+    }
     codes = convention.codes(case, size or case["queries"] or 0, continues=state is not None)
     values = {name: eval(code, made) for name, code in codes.items()}
     places = [convention.names[role] for role in convention.placed]
@@ -326,6 +348,58 @@ def raw(
         differs=reply.differs,
         overwritten=reply.overwritten,
     )
+
+
+def pulled(
+    caller: Caller,
+    convention: Convention,
+    case: Case,
+    whole: str,
+    cotangent: np.ndarray,
+    only: Collection[str] = (),
+    made: Mapping[str, Any] | None = None,
+) -> tuple[Trouble | None, dict[str, np.ndarray]]:
+    """The gradients of sum(cotangent * answer) by arrays of numbers, or why there are none.
+
+    Args:
+        caller: of the target.
+        convention: how it is called.
+        case: what is asked.
+        whole: the axes of its kind.
+        cotangent: with these axes.
+        only: the roles whose gradients are wanted; all if none is named.
+        made: other arrays than those of the case.
+
+    Returns:
+        By role, with the axes of its array in the case. Axes that are not handed over are of length one.
+    """
+    made, axes = case.operands() if made is None else made, dict(case.arrays)
+    roles = [
+        *convention.placed,
+        *(role for role in convention.names if role in axes and role not in convention.placed),
+    ]
+    c = eval(laid("c", whole, convention.layout), {"c": cotangent})
+    plan = {
+        "tracked": [i for i, role in enumerate(roles) if role in only] or True,
+        "cotangent": np.ascontiguousarray(c).astype(made[word(roles[0])].dtype),
+    }
+    answer = raw(caller, convention, case, made=made, more=plan)
+    if answer.trouble:
+        return answer.trouble, {}
+    codes = convention.codes(case)
+    found, flat = dict[str, np.ndarray](), answer.numbers
+    for role in roles:
+        x = eval(codes[convention.names[role]], {**made, "np": np})
+        if x.dtype.kind != "f" or (only and role not in only):
+            continue
+        part, flat = flat[: x.size].reshape(x.shape), flat[x.size :]
+        letters = [axis for axis in convention.taken(role, axes[role]) if axis != "-"]
+        if len(axes[role]) == 4:
+            order = "bhts" if OPERANDS[role].has_own_order else axes[role]
+            part = part.transpose([letters.index(axis) for axis in order if axis in letters])
+            part = part[tuple(slice(None) if axis in letters else None for axis in order)]
+        found[role] = part
+    return None, found
 
 
 def read(answer: Answer, case: Case, axes: str, whole: str) -> Answer:
@@ -390,10 +464,11 @@ def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
         if best is not None and best.residual <= kind.near:
             break
     if best is None:
-        raise Uncallable(troubles=[*dict.fromkeys(refused)])
+        raise Uncallable(troubles=[*dict.fromkeys(refused)], learns=caller.about().get("learns", ()))
     if best.residual > kind.near and kind.declare and kind.declare not in declared:
         value = str(best.chosen[kind.declare])
         raise Uncallable(convention=kind.declare, value=value, residual=best.residual)
+    best = dataclasses.replace(best, defaults=caller.about().get("defaults", {}))
     for stage in kind.stages[1:]:
         if stage.needs in best.names:
             best = _with_more(kind, caller, best, stage, declared)
@@ -408,9 +483,21 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
         raise Uncallable(shows=parameters is not None)
     bound = Bound(parameters, kind.operands, kind.unnamed, kind.placed)
     if any(role not in bound.names for role in kind.placed):
-        raise Uncallable(takes=[name for name, each, _ in parameters or () if each != "VAR_KEYWORD"])
+        by_name = [name for name, each, _ in parameters or () if each == "KEYWORD_ONLY"]
+        takes = [name for name, each, _ in parameters or () if each != "VAR_KEYWORD" and name not in by_name]
+        raise Uncallable(takes=takes, by_name=by_name)
     if bound.unknown:
         raise Uncallable(parameter=bound.unknown[0])
+    for role, other in kind.stands.items():
+        if kind.usual.get(role) is not None and role not in bound.names and other in bound.names:
+            bound.names[role] = bound.names.pop(other)
+            bound.required |= {role} if other in bound.required else set()
+    for role in bound.required & {*kind.operands}:
+        if OPERANDS[role].must and kind.usual.get(role) is None:
+            raise Uncallable(parameter=bound.names[role], role=role)
+    defaults = about.get("defaults", {})
+    off = {name: x for name, x in bound.off.items() if name not in defaults or bool(defaults[name]) != bool(x)}
+    flags = {role: name for role, name in bound.names.items() if OPERANDS[role].is_flag}
     for role in [role for role in bound.names if OPERANDS[role].meanings and role in declared]:
         if declared[role] == "none":
             bound.never_passed.append(bound.names.pop(role))
@@ -421,11 +508,17 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
         names=bound.names,
         placed=tuple(bound.placed),
         required=frozenset(bound.required),
+        always=off,
+        quiet=frozenset(
+            role for role, name in flags.items() if defaults.get(name, None) is False and kind.is_quiet
+        ),
         chosen={},
         never_passed=tuple(bound.never_passed),
     )
     return start, (
-        (declared["framework"],) if "framework" in declared else dict.fromkeys((*about["uses"], "numpy"))
+        (declared["framework"],)
+        if "framework" in declared
+        else dict.fromkeys((*about["uses"], "numpy", *about.get("loaded", ())))
     )
 
 
@@ -474,15 +567,18 @@ def _searched(
     """
     forms, choices = _values(kind, start, stage, declared)
     best, calls = None, start.calls
-    for values in itertools.product(*forms.values()):
+    trials = stage.trials(declared) if callable(stage.trials) else stage.trials
+    for values in itertools.product(*forms.values(), trials):
+        spec, values = values[-1], values[:-1]
+        if best is not None and dict(zip(forms, values, strict=True)).get("multiple", 1) > 1:
+            break
         form, scores = dict(zip(forms, values, strict=True)), list[tuple[Mapping[str, Any], float]]()
         answers: dict[tuple[Any, ...], tuple[Answer, dict[str, Any]]] = {}
         found: Convention | None = None
         for picked in itertools.product(*choices.values()):
             chosen = {**start.chosen, **form, **dict(zip(choices, picked, strict=True))}
             trial = dataclasses.replace(start, chosen=chosen)
-            fitted = [trial.fitted(kind, kind.case(spec)) for spec in stage.trials]
-            case = next((each for each in fitted if each is not None), None)
+            case = trial.fitted(kind, kind.case(spec))
             if case is None:
                 continue
             called = (*case.lines(), *trial.codes(case).items())
@@ -514,7 +610,17 @@ def _values(
     kind: Kind, start: Convention, stage: Stage, declared: Mapping[str, Any]
 ) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
     """The values of what changes the call, and of what changes the meaning of an answer."""
-    forms = dict[str, Sequence[Any]](stage.forms)
+    forms = dict[str, Sequence[Any]]()
+    # What must be given is handed over in each of its forms, though it says nothing.
+    if stage is kind.stages[0]:
+        for role in kind.operands:
+            if role in start.required and OPERANDS[role].idle:
+                forms |= {role: (*OPERANDS[role].meanings,)} if OPERANDS[role].meanings else {}
+                forms |= {f"{role} shape": OPERANDS[role].shapes} if OPERANDS[role].shapes else {}
+            elif kind.usual.get(role) and OPERANDS[role].shapes:
+                forms |= {f"{role} shape": OPERANDS[role].shapes}
+    forms = {**{x: y for x, y in stage.forms.items() if x not in forms and x != "layout"}, **forms}
+    forms |= {"layout": stage.forms["layout"]} if "layout" in stage.forms else {}
     if stage.needs:
         forms[stage.needs] = (*OPERANDS[stage.needs].meanings,)
     if stage is kind.stages[0]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.attention.cases import rounded, storage
 from attnlab_theory.conform.operands import OPERANDS, VALUES
 
 
@@ -117,3 +116,18 @@ def _typed(role: str, kind: str) -> str:
     """What makes numbers of a type; a mask has none."""
     own = OPERANDS[role].type or storage(kind)
     return "" if OPERANDS[role].meanings else f".astype('{own}')"
+
+
+def storage(kind: str) -> str:
+    """The type of numpy in which a type is handed over: numpy has no bfloat16."""
+    return "float32" if kind == "bfloat16" else kind
+
+
+def rounded(x: np.ndarray, kind: str) -> np.ndarray:
+    """The nearest bfloat16, in float32, where that is the type; else the array itself."""
+    if kind != "bfloat16":
+        return x
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    even = ((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF)
+    near = ((bits + even) & np.uint32(0xFFFF0000)).view(np.float32)
+    return np.where(np.isfinite(x), near, x)

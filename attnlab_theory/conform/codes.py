@@ -81,13 +81,13 @@ def steps_of(shape: Sequence[int]) -> list[int]:
 
 
 @functools.cache
-def _stream(seed: int, kind: str) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(LONGEST).astype(kind)
+def _stream(seed: int, kind: str, maker: str) -> np.ndarray:
+    return getattr(np.random, maker)(seed).standard_normal(LONGEST).astype(kind)
 
 
-def within(x: np.ndarray, seed: int) -> tuple[int, list[int]] | None:
+def within(x: np.ndarray, seed: int, maker: str) -> tuple[int, list[int]] | None:
     """Where an array begins in a stream, and the step of each of its axes; None if it is no part of it."""
-    stream = _stream(seed, x.dtype.str)
+    stream = _stream(seed, x.dtype.str, maker)
     begin = np.flatnonzero(stream == x.flat[0])
     if len(begin) != 1 and x.dtype.itemsize > 2:
         return None

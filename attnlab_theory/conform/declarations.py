@@ -10,6 +10,7 @@ from attnlab_theory.conform.calling import Convention, Uncallable, search
 from attnlab_theory.conform.finding import Fault, Finding, Verdict
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Kind
+from attnlab_theory.conform.operands import is_off
 from attnlab_theory.conform.suite import Row, Suite
 
 if TYPE_CHECKING:
@@ -48,12 +49,32 @@ class DeclaredSuite(Suite):
             counterexample=found if found.case is not None else None,
             trouble=found.trouble,
             case=self.judge.convention.call(found.case) if found.case else "",
+            rule=found.about.get("rule"),
         )
+
+    def against(self, caller: "Caller") -> None:
+        """Compare with another target; what is declared of numbers holds for both.
+
+        Raises:
+            ValueError: if the kind compares nothing.
+        """
+        if "against" not in self.IDENTITIES:
+            super().against(caller)
+        own = {name: x for name, x in self.declared.items() if name not in ("layout", "mask", "framework")}
+        name, caller = caller.name, self.recorded(caller)
+        with refused_in_words(caller, self.DECLARATION):
+            self.judge.other = Judge(self.DECLARATION, caller, own, self.accumulate)
+        self.profile.append(("against", name))
+
+    @property
+    def failures(self) -> list[tuple[str, str]]:
+        """What trial calls contradict, by identity."""
+        return [(name, say.line(x, self.judge)) for name, x in self.judge.convention.contradictions.items()]
 
     @property
     def never_passed(self) -> list[str]:
         """The parameters of the target that are bound to no operand."""
-        return [*self.judge.convention.never_passed]
+        return [name for name in super().never_passed if not is_off(name)]
 
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""
@@ -102,7 +123,7 @@ def suite_of(kind: Kind) -> type[DeclaredSuite]:
     fields = {
         "DECLARATION": kind,
         "IDENTITIES": tuple(kind.laws),
-        "CONVENTIONS": ("framework", *names, *["against"] * bool(kind.ways)),
+        "CONVENTIONS": ("framework", *names, *kind.declares, *["against"] * bool(kind.ways)),
         "HAS_CASES": kind.right is not None,
     }
     return type("Suite", (DeclaredSuite,), fields)

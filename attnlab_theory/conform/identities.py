@@ -1,5 +1,6 @@
 """Identities that kinds share: right at some cases, the same again, in parts and in chunks, apart, untouched."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -8,8 +9,17 @@ import numpy as np
 
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.covering import covering
-from attnlab_theory.conform.finding import ANOTHER_ANSWER, NOT_FINITE, NOT_TRIED, WROTE, Finding, Verdict
-from attnlab_theory.conform.judge import Judge, Pair
+from attnlab_theory.conform.finding import (
+    ANOTHER_ANSWER,
+    NOT_FINITE,
+    NOT_TRIED,
+    WROTE,
+    Fault,
+    Finding,
+    Trouble,
+    Verdict,
+)
+from attnlab_theory.conform.judge import Judge, Outcome, Pair
 from attnlab_theory.conform.kind import Law, Spec
 
 EDGES = 16, 64
@@ -18,7 +28,7 @@ EDGES = 16, 64
 
 def explained(judge: Judge) -> Finding:
     """The law that some convention explains a trial call."""
-    case = judge.cases(judge.kind.stages[0].trials)[0]
+    case = judge.cases(judge.trials)[0]
     if judge.explained:
         return Finding(verdict=Verdict.HOLDS, fact="explained", ratio=0.0)
     numbers = judge.kind.numbers
@@ -27,10 +37,177 @@ def explained(judge: Judge) -> Finding:
     return Finding(verdict=Verdict.FAILS, number=outcome.number, case=case, fact="unexplained", failures=1)
 
 
-def right_at(specs: Iterable[Spec], *, may_refuse_all: bool = False) -> Law:
+def right_at(specs: Iterable[Spec], *, may_refuse_all: bool = False) -> "RightAt":
     """The law that every number is right at some cases, all of which may be refused where that is said."""
-    specs = [*specs]
-    return lambda judge: judge.values(judge.cases(specs), may_refuse_all=may_refuse_all)
+    return RightAt([*specs], may_refuse_all)
+
+
+class RightAt:
+    """The law that every number is right at some cases.
+
+    Args:
+        specs: the cases in short.
+        may_refuse_all: whether all of them may be refused.
+        may_refuse: which troubles of some of them are told.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[Spec],
+        may_refuse_all: bool = False,
+        *,
+        may_refuse: Callable[[Trouble | None], bool] = lambda _: False,
+    ) -> None:
+        self.specs, self.may_refuse_all, self.may_refuse = specs, may_refuse_all, may_refuse
+
+    def __call__(self, judge: Judge) -> Finding:
+        """Try it."""
+        cases = judge.cases(self.specs)
+        found = judge.values(
+            cases, may_refuse_all=self.may_refuse_all, may_refuse=lambda each: self.may_refuse(each.trouble)
+        )
+        if self.may_refuse_all and found.verdict is Verdict.CONVENTION:
+            judge.refused |= {case.type for case in cases}
+        return found
+
+
+def features(judge: Judge) -> dict[str, list[Mapping[str, Any]]]:
+    """The features that a target can be asked, with their values; sizes are one of them."""
+
+    def first(value: Any) -> Mapping[str, Any] | None:
+        some = value if isinstance(value, tuple) else (value,)
+        return next((x for x in some if not x or judge.cases([x])), None)
+
+    found = {
+        name: [x for x in map(first, values) if x is not None]
+        for name, values in {**judge.kind.columns, **(judge.kind.compiled if judge.compiles else {})}.items()
+        if not (judge.compiles and name == "memory")
+    }
+    return {name: values for name, values in found.items() if len(values) > 1}
+
+
+USUAL_WIDTH, USUAL_HEADS = 64, 8
+"""A shape within both must be taken, but for heads that share keys."""
+
+BACKENDS = ("JaxRuntimeError", "XlaRuntimeError", "NotImplementedError")
+"""Errors of compilers that have no code for a type at some shape, where they have it for float32."""
+
+POLITE = ("ValueError", "NotImplementedError", "AssertionError", "RuntimeError")
+"""Errors by which a call may be refused. torch raises RuntimeError for that."""
+
+
+def is_polite(trouble: Trouble | None) -> bool:
+    """Whether a call was refused with an error that says so."""
+    return trouble is not None and trouble.refuses and trouble.error in POLITE
+
+
+class Covering:
+    """The law that every number is right wherever two features stand beside each other, or three.
+
+    What is refused together, or at an unusual shape, is told.
+
+    Args:
+        triples: whether three are wanted, at a small shape; so many values of each count, and fewer where each
+            shape is compiled. None wants pairs.
+    """
+
+    def __init__(self, triples: tuple[int, int] | None = None) -> None:
+        self.triples = triples
+
+    def rows(self, judge: Judge) -> Iterator[dict[str, Mapping[str, Any]]]:
+        """The values that stand together, by features."""
+        columns = features(judge)
+        if self.triples is not None:
+            most = self.triples[judge.compiles]
+            columns = {name: x[:most] for name, x in columns.items() if name in judge.kind.triples}
+            if len(columns) < 3:
+                return
+        yield from covering(columns, (*columns,) if self.triples else (), judge.apart)
+
+    @staticmethod
+    def case(judge: Judge, row: Mapping[str, Mapping[str, Any]], seed: int = 0) -> Case | None:
+        """The case of a row; if it cannot be asked, with one feature less, or with as many keys as queries."""
+        whole = {"sizes": judge.kind.columns["sizes"][0], **row}
+        fewer = [{x: y for x, y in whole.items() if x != name} for name in row if name != "sizes"]
+        specs = [{x: y for value in each.values() for x, y in value.items()} for each in (whole, *fewer)]
+        specs.append({x: y for x, y in specs[0].items() if x != "keys"} | {"keys": specs[0]["queries"]})
+        for spec in specs:
+            spec["seed"] = seed
+            if spec.get("type") in judge.refused:
+                del spec["type"]
+            if found := judge.cases([spec]):
+                return found[0]
+        return None
+
+    def cases(self, judge: Judge) -> Iterator[tuple[Case, Mapping[str, Mapping[str, Any]]]]:
+        """The cases, with their rows. Where some features are refused together, those of the other pairs follow."""
+        asked, apart = set[Case](), None
+        while apart != judge.apart:
+            apart = judge.apart
+            for seed, row in enumerate(self.rows(judge)):
+                case = self.case(judge, row, seed)
+                if case is not None and case not in asked:
+                    asked.add(case)
+                    yield case, row
+                    if apart != judge.apart:
+                        break
+
+    def __call__(self, judge: Judge) -> Finding:
+        """Try it."""
+        told = dict[str, Trouble]()
+
+        def outcomes() -> Iterator[Outcome]:
+            for case, row in self.cases(judge):
+                outcome = judge.judge(case)
+                left_out = outcome.trouble is not None and outcome.trouble.fault is Fault.NOT_CALLED
+                if not left_out and not self._explains(judge, case, row, outcome.trouble, told):
+                    yield outcome
+
+        found = judge.settled(itertools.islice(outcomes(), judge.most_cases))
+        if told and found.verdict is Verdict.HOLDS:
+            about = {"refused": tuple(told.items()), **found.about}
+            return dataclasses.replace(found, verdict=Verdict.CONVENTION, about=about)
+        return found
+
+    def _explains(
+        self,
+        judge: Judge,
+        case: Case,
+        row: Mapping[str, Mapping[str, Any]],
+        trouble: Trouble | None,
+        told: dict[str, Trouble],
+    ) -> bool:
+        """Whether a call was refused for features that a small call is refused for, too, or for its shape."""
+        if trouble is None:
+            return False
+        if trouble.error in BACKENDS and case.type in ("float16", "bfloat16"):
+            plain = judge.cases([case.replaced(type="float32")])
+            if plain and judge.ask(plain[0]).trouble is None:
+                told.setdefault(f"{case.type} in some shapes", trouble)
+                return True
+        if not is_polite(trouble):
+            return False
+
+        def refuses(some: Mapping[str, Mapping[str, Any]], words: str) -> bool:
+            small = self.case(judge, some)
+            other = None if small is None else judge.ask(small).trouble
+            if is_polite(other):
+                told.setdefault(words, other)  # pyright: ignore[reportArgumentType]
+            return is_polite(other)
+
+        is_shared = (case["groups"] or 0) < case["heads"]
+        if is_shared or case["width"] > USUAL_WIDTH or case["heads"] > USUAL_HEADS:
+            sizes = {"sizes": row["sizes"]} if "sizes" in row else {}
+            words = f"{case['heads']} heads on {case['groups']} of width {case['width']}"
+            if sizes and refuses({**sizes, **({"groups": row["groups"]} if row.get("groups") else {})}, words):
+                return True
+        first = judge.kind.columns
+        values = {name: x for name, x in row.items() if name != "sizes" and x not in ({}, first[name][0])}
+        for names in (*[("memory",)] * ("memory" in values), *itertools.combinations(values, 2)):
+            if refuses({name: values[name] for name in names}, " beside ".join(names)):
+                judge.apart |= {frozenset(names)}
+                return True
+        return False
 
 
 def right_at_pairs(columns: Mapping[str, Sequence[Any]]) -> Law:
@@ -186,9 +363,14 @@ def apart(spec: Mapping[str, Any], roles: Sequence[str]) -> Law:
         def pairs() -> Iterator[Pair]:
             for whole in judge.cases([spec]):
                 for (place, axis), last in itertools.product(enumerate("bh"), (0, -1)):
-                    if whole.shape(axis) > (1,):
+                    if whole.shape({"b": "b", "h": "g"}[axis]) > (1,):
                         edits = [f"{role}[{':, ' * place}{last}] = 1e3" for role in roles]
-                        kept = slice(None, -1) if last else slice(1, None)
+                        groups = whole["groups"] or whole["heads"]
+                        n = whole["heads"] // groups if axis == "h" else 1
+                        kept = slice(None, -n) if last else slice(n, None)
+                        if n > 1 and judge.convention.chosen.get("interleaved"):
+                            # Those that read the first heads of keys, or the last ones.
+                            kept = slice(0 if last else groups - 1, None, groups)
                         yield Pair(whole.replaced(edits=edits), whole, {axis: kept})
 
         return judge.same(pairs())

@@ -2,12 +2,11 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calling import Answer, Uncallable, ask, counted, search
 from attnlab_theory.conform.case import Case
@@ -22,10 +21,14 @@ from attnlab_theory.conform.finding import (
     misshapen,
 )
 from attnlab_theory.conform.kind import Kind, Right, Spec
+from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.precision import Arrays, narrower
-from attnlab_theory.conform.recording import saw
+from attnlab_theory.conform.recording import remembered, saw
 from attnlab_theory.conform.sensitivity import measured
+
+NOT_ASKED = Trouble(fault=Fault.NOT_CALLED)
+"""The trouble of a call that cannot be made."""
 
 MOST_HUNG = 3
 """After so many calls that take too long an identity asks nothing more."""
@@ -38,6 +41,9 @@ MOST_MADE = 32
 
 UNCHANGED = ("type", "parts", "chunk")
 """Switches that stay as they are where a case is made smaller."""
+
+SHAPELESS: Mapping[str, Any] = {"seed": 0, "edits": (), "values": None, "memory": None, "scale": None}
+"""What may be of a case, and changes no shape."""
 
 
 class Pair(NamedTuple):
@@ -67,6 +73,8 @@ class Outcome(NamedTuple):
     """The case whose answer is the right one."""
     is_shown: bool = True
     """Whether the case alone shows it."""
+    of_second: bool = False
+    """Whether the number stands in what came beside the answer."""
 
     @property
     def fails(self) -> bool:
@@ -96,6 +104,7 @@ class Judge:
         accumulate: str | None = None,
         other: Caller | None = None,
     ) -> None:
+        declared = {kind.aliases.get(name, name): x for name, x in declared.items()}
         self.kind, self.caller, self.declared = kind, caller, declared
         self.convention = search(kind, caller, declared)
         if kind.ways and other is None and not {*kind.ways} & {*self.convention.names}:
@@ -117,21 +126,30 @@ class Judge:
         """The first call that wrote into its arrays."""
         self.narrow = ""
         """The type in which the target computes, where that is narrower than what it gives."""
+        self.rule = 0.0
+        """The largest error over what another rule than the tolerance allows."""
         self.excess = 0.0
         """The error over the tolerance of the wider type by which that was seen."""
         self._teller = ""
         self._answers: dict[Case, Answer] = {}
+        self._tried: dict[tuple[Any, ...], Answer] = {}
         self._measured: dict[tuple[Case, str], float] = {}
         # Cases of one law follow each other, so the last few are enough.
         self._made = functools.lru_cache(MOST_MADE)(Case.operands)
         self._right = functools.lru_cache(MOST_MADE)(self._right_by_itself)
         self._within = functools.lru_cache(MOST_MADE)(self._within_of)
-        self.ask(self.cases(kind.stages[0].trials)[0])
+        if self.trials:
+            self.ask(self.cases(self.trials)[0])
+        self.refused: set[str] = set()
+        """Types that are refused."""
+        self.apart: frozenset[frozenset[str]] = frozenset()
+        """Features that are refused together."""
+        self.told: dict[str, tuple[str, Trouble | None]] = {}
+        """What only one of two targets refuses: where, and how."""
         for read in kind.reads:
-            more = read(self)
-            self.convention = dataclasses.replace(self.convention, chosen={**self.convention.chosen, **more})
-            self._right.cache_clear()
-            self._within.cache_clear()
+            self.rebind(chosen=read(self))
+            if self.convention.diagnosed:
+                break
 
     @property
     def explained(self) -> bool:
@@ -143,10 +161,75 @@ class Judge:
         """Whether every shape is compiled, so that few are asked."""
         return self.convention.framework == "jax"
 
-    def contradict(self, identity: str, found: Finding) -> None:
-        """Note what shows, before an identity is tried, that it fails."""
-        known = {**self.convention.contradictions, identity: found}
-        self.convention = dataclasses.replace(self.convention, contradictions=known)
+    @property
+    def trials(self) -> Sequence[Spec]:
+        """The first trial calls."""
+        trials = self.kind.stages[0].trials
+        return trials(self.declared) if callable(trials) else trials
+
+    def wants(self, role: str) -> bool:
+        """Whether the kind is about what a role does."""
+        return self.kind.usual.get(role) is not None
+
+    def contradict(self, identity: str, found: Finding, diagnosed: str = "") -> None:
+        """Note what shows, before an identity is tried, that it fails; and maybe that nothing else can be tried."""
+        known = {identity: found, **self.convention.contradictions}
+        self.convention = dataclasses.replace(self.convention, contradictions=known, diagnosed=diagnosed)
+        remembered(self.caller, identity)
+
+    def tell(self, title: str, fact: str, about: Mapping[str, Any] | None = None) -> None:
+        """Note what was found of a convention."""
+        told = (*self.convention.told, (title, fact, about or {}))
+        self.convention = dataclasses.replace(self.convention, told=told)
+
+    def rebind(self, *, without: str = "", chosen: Mapping[str, Any] | None = None, **changes: Any) -> None:
+        """Go on by another convention: without a role, by other choices, or other fields."""
+        if without:
+            changes["names"] = {role: name for role, name in self.convention.names.items() if role != without}
+        changes["chosen"] = {**self.convention.chosen, **(chosen or {})}
+        self.convention = dataclasses.replace(self.convention, **changes)
+        self._right.cache_clear()
+        self._within.cache_clear()
+
+    def asked(self, spec: Spec, always: Mapping[str, Any]) -> Answer:
+        """The answer to a case with other plain arguments in every call."""
+        other = dataclasses.replace(self.convention, always=always)
+        case = other.fitted(self.kind, self.kind.case(spec))
+        self.calls += 1
+        return Answer(NOT_ASKED) if case is None else ask(self.caller, other, case, self.kind.axes)
+
+    def tried(self, spec: Spec, *, names: Any = None, **chosen: Any) -> tuple[Trouble | None, float]:
+        """Ask a case by another convention: what went wrong, and how far the answer is from what that makes right.
+
+        Args:
+            spec: the case.
+            names: of parameters, by role.
+            chosen: what is chosen otherwise.
+        """
+        own = self.convention
+        other = dataclasses.replace(
+            own,
+            names=own.names if names is None else names,
+            chosen={**own.chosen, **chosen},
+        )
+        case = other.fitted(self.kind, self.kind.case(spec))
+        if case is None:
+            return NOT_ASKED, np.inf
+        called = (*case.lines(), *other.codes(case).items(), case.type)
+        if called not in self._tried:
+            self.calls += 1
+            self._tried[called] = ask(self.caller, other, case, self.kind.axes)
+        answer = self._tried[called]
+        if answer.trouble:
+            return answer.trouble, np.inf
+        assert self.kind.right is not None
+        right = self.kind.right(case, other.chosen, self._made(case)).output
+        with np.errstate(invalid="ignore"):
+            off = np.where(np.isnan(right), 0.0, np.abs(answer.numbers - right))
+        off = np.nan_to_num(off, nan=np.inf)
+        if (worst := float(off.max(initial=0.0))) > self.kind.near:
+            saw(self.caller, answer.numbers, right, 1 + off)
+        return None, worst
 
     def cases(self, specs: Iterable[Spec]) -> list[Case]:
         """Those that can be asked, each once. A flag that the target takes is tried both ways."""
@@ -159,19 +242,31 @@ class Judge:
             ways = [{flag: x} for flag in flags if case[flag] is None for x in (False, True)] or [{}]
             found += [self.convention.fitted(self.kind, case.replaced(**way)) for way in ways]
         cases = [*dict.fromkeys(each for each in found if each is not None)]
-        return cases[: self.kind.few] if self.compiles else cases
+        if not self.compiles or self.kind.few is None:
+            return cases
+        shapes: dict[Case, list[Case]] = {}
+        for case in cases:
+            shapes.setdefault(case.replaced(**SHAPELESS), []).append(case)
+        return [case for each in [*shapes.values()][: self.kind.few] for case in each]
 
-    def ask(self, case: Case, made: Mapping[str, Any] | None = None, watched: bool = False) -> Answer:
+    def ask(
+        self,
+        case: Case,
+        made: Mapping[str, Any] | None = None,
+        watched: bool = False,
+        more: Mapping[str, Any] | None = None,
+    ) -> Answer:
         """Make the calls of one case, and note what they did beside answering.
 
         Args:
             case: what is asked.
             made: other arrays than its own.
             watched: whether to tell which types take part.
+            more: of the plan, as `harness.Host.call` has it.
         """
         self.calls += len(case["parts"] or (1,))
         made = self.operands(case) if made is None else made
-        answer = ask(self.caller, self.convention, case, self.kind.axes, made, watched)
+        answer = ask(self.caller, self.convention, case, self.kind.axes, made, watched, more)
         self.hung += answer.trouble is not None and answer.trouble.costs
         self.printed = self.printed or answer.printed
         self.changed = self.changed or (case if answer.changed else None)
@@ -222,9 +317,30 @@ class Judge:
             return Outcome(case, np.inf, answer.trouble)
         right = self._right(case) if numbers is None else self._right_by(case, numbers)
         given = counted(self.kind, case, self.convention.chosen, answer.numbers)
-        return self.compared(
+        found = self.compared(
             case, answer, given, right.output, lambda kind: right.within(kind, self.accumulate or kind)
         )
+        kind = self.type_of(case, answer.kind)
+        if self.kind.rule is not None and case.type in ("float16", "bfloat16"):
+            self.rule = max(self.rule, self.kind.rule(case, right, answer.numbers))
+        if right.loose is not None and found.is_judged and np.isfinite(right.output).any():
+            is_loose = right.loose(kind, self.accumulate or kind)
+            found = found._replace(is_judged=bool((np.isfinite(right.output) & ~is_loose).any()))
+        if found.fails or right.second is None or answer.second is None:
+            return found
+        axes, numbers, most = right.second
+        axes = "".join(axis for axis in axes if axis not in "bh" or axis in self.convention.layout)
+        if answer.second.shape != case.shape(axes):
+            return found
+        second = answer.second.reshape(numbers.shape)
+        beside = self.compared(case, answer, second, numbers, lambda kind: most(kind, self.accumulate or kind))
+        return beside._replace(of_second=True) if beside.fails else found
+
+    def type_of(self, case: Case, gave: str) -> str:
+        """The type in which an answer may have been computed: the coarser one of what came in and went out."""
+        kind = gave if gave in HALF_EPS else case.type
+        kind = coarser(case.type, kind) if case.arrays else self.gives
+        return self.narrow if self.narrow and kind == "float64" else kind
 
     def compared(
         self,
@@ -345,7 +461,7 @@ class Judge:
             may_refuse_all: whether all of them may be, but not some.
         """
         outcomes = (self.judge(case) for case in [*cases][: self.most_cases])
-        return self._settled(outcomes, may_refuse, may_refuse_all=may_refuse_all)
+        return self.settled(outcomes, may_refuse, may_refuse_all=may_refuse_all)
 
     def same(
         self,
@@ -360,12 +476,12 @@ class Judge:
             may_refuse: whether a case may be refused.
             tells: whether that is told.
         """
-        return self._settled(map(self.alike, pairs), may_refuse, tells=tells, is_first_enough=True)
+        return self.settled(map(self.alike, pairs), may_refuse, tells=tells, is_first_enough=True)
 
-    def _settled(
+    def settled(
         self,
         outcomes: Iterable[Outcome],
-        may_refuse: Callable[[Outcome], bool],
+        may_refuse: Callable[[Outcome], bool] = lambda outcome: False,
         *,
         may_refuse_all: bool = False,
         tells: bool = True,
@@ -402,6 +518,8 @@ class Judge:
         found = {"ratio": outcome.ratio, "failures": 1, "trouble": least.trouble, "number": least.number, **more}
         if least.is_shown:
             found |= {"case": least.case, "beside": least.beside}
+        if least.of_second:
+            found |= {"fact": "second", **more}
         return Finding(verdict=Verdict.FAILS, **found)
 
     def _least(self, outcome: Outcome) -> Outcome:
@@ -428,7 +546,8 @@ class Judge:
         usual = self.kind.usual
         plainer = [case.replaced(**{name: usual.get(name)}) for name, _ in case.switches if name not in UNCHANGED]
         together = [OPERANDS[role].instead for role in self.kind.operands if OPERANDS[role].instead]
-        together += [("queries", "keys")] * bool(case.arrays)
+        together += [("queries", "keys")] * bool(case.arrays and case["keys"] is not None)
+        together += [("heads", "groups")] * (case["groups"] is not None)
         for roles in (*together, *((role,) for role, _ in case.sizes)):
             n = max(case[role] for role in roles)
             for less in dict.fromkeys((1, n // 2, n - n // 4, n - n // 16, n - 1)):
@@ -441,8 +560,9 @@ class Judge:
 
     def find(self, identity: str) -> Finding:
         """Try one identity."""
-        must = "" if self.kind.declare or self.kind.score else self.kind.stages[0].identity
-        if must and not self.explained and identity != must:
+        must = "" if self.kind.declare or self.kind.score or not self.kind.stages else self.kind.stages[0].identity
+        must = must or self.convention.diagnosed
+        if must and (self.convention.diagnosed or not self.explained) and identity != must:
             return NOT_TRIED
         if identity in self.convention.contradictions:
             return dataclasses.replace(self.convention.contradictions[identity], identity=identity)

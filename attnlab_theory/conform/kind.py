@@ -27,8 +27,12 @@ class Right(NamedTuple):
     """What is NaN is not judged."""
     within: Callable[[str, str], np.ndarray]
     """How far a right answer may be from it, by its type and that of its sums. NaN says nothing."""
-    about: Mapping[str, np.ndarray] = {}
+    about: Mapping[str, Any] = {}
     """What else is known of it, for the laws of the kind."""
+    loose: Callable[[str, str], np.ndarray] | None = None
+    """Which entries would be right with any number in the range of the values."""
+    second: tuple[str, np.ndarray, Callable[[str, str], np.ndarray]] | None = None
+    """What may come beside it: its axes in letters, the right numbers, and how far off those may be."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,8 +43,9 @@ class Stage:
     """Those that change the call, the likeliest first. `layout` and `same width` are two."""
     choices: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     """Those that change what an answer means. `axes` is one: letters of the answer, and 1 for a length of one."""
-    trials: Sequence[Spec]
-    """Trial calls. No two of their sizes are equal that could be taken for each other."""
+    trials: Sequence[Spec] | Callable[[Mapping[str, Any]], Sequence[Spec]]
+    """Trial calls, maybe by what is declared, one after the other until one is explained. No two of their sizes are
+    equal that could be taken for each other."""
     needs: str = ""
     """The role whose meanings are searched, where a target has a parameter for it."""
     identity: str = ""
@@ -64,11 +69,26 @@ class Kind:
     usual: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """The sizes and switches of a case in short."""
     few: int | None = None
-    """So many cases of an identity at most where each shape is compiled."""
+    """The cases of so many shapes of an identity at most where each shape is compiled."""
     promised: Callable[[Case, Chosen], bool] = lambda case, chosen: True
     """Whether anything is promised at a case."""
-    stages: Sequence[Stage]
+    stages: Sequence[Stage] = ()
     """What is searched, one after the other."""
+    is_quiet: bool = False
+    """Whether a flag that is false by default is handed over only where it is true."""
+    stands: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Roles that a kind is about, and those whose parameters are for them where they have none."""
+    aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Conventions that are declared by another name."""
+    declares: Sequence[str] = ()
+    """What a user may declare beside the conventions that are searched."""
+    columns: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    """Features that may stand beside each other. The first value asks for nothing; of a tuple the first that can be
+    asked counts."""
+    compiled: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    """Those of them that have other values where each shape is compiled."""
+    triples: Sequence[str] = ()
+    """The features of which every three are asked, at one small shape."""
     near: float = 0.02
     """A trial call is explained if its largest error, over the largest number, is at most this."""
     declare: str = ""
@@ -80,6 +100,8 @@ class Kind:
     """The numbers by which the answer to a case is judged, of a `judge.Judge`."""
     right: Callable[[Case, Chosen, Any], Right] | None = None
     """The right answer, from those numbers. Without one a target is compared with itself."""
+    rule: Callable[[Case, Right, np.ndarray], float] | None = None
+    """The error of an answer in half precision over what another rule allows, which is told."""
     score: Callable[[Callable[[Case], Any], Case, Any], float] | None = None
     """How badly a trial answer fits, without a right one: of what asks another case, the case and the answer."""
     origin: Callable[[Case, Chosen], np.ndarray] | None = None

@@ -34,6 +34,12 @@ class Operand:
     """The type of its numbers; by default that of a case."""
     has_own_order: bool = False
     """Whether its axes stand in their own order, whatever the layout."""
+    shapes: tuple[str, ...] = ()
+    """The axes of an array of four axes that a target may take, with - for those that it has not."""
+    off: Any = None
+    """What switches it off. It is handed over where the default is another, and nothing else is."""
+    must: bool = False
+    """Whether it says something wherever it is given."""
     idle: str = ""
     """The word for an array that says nothing, where one must be given."""
 
@@ -60,7 +66,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
     "v": Operand(spellings=("v", "value", "values"), axes=("bgse",), drawn=NORMAL),
     "pair mask": Operand(
         spellings=("mask", "attn_mask", "attention_mask"),
-        axes=("11ts", "b1ts", "bhts"),
+        axes=("11ts",),
         drawn={
             "all": "np.ones({n}, bool)",
             # Every token sees itself, from either end.
@@ -79,10 +85,11 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         meanings=MEANINGS | {"additive": "np.where({x}, 0, -np.inf).astype('{kind}')"},
         has_own_order=True,
         idle="all",
+        shapes=("--ts", "b1ts", "b-ts"),
     ),
     "bias": Operand(
         spellings=("bias", "attn_bias", "attention_bias", "score_bias"),
-        axes=("1hts", "bhts"),
+        axes=("1hts",),
         drawn={
             "normal": "r.standard_normal({n})",
             "zeros": "np.zeros({n})",
@@ -95,6 +102,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         },
         has_own_order=True,
         idle="zeros",
+        shapes=("-hts", "bhts"),
     ),
     "key lengths": Operand(
         spellings=(
@@ -149,9 +157,15 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
     "softcap": Operand(
         spellings=(
             *("softcap", "soft_cap", "logit_cap", "logits_soft_cap", "logit_softcap", "attn_logit_softcapping"),
-        )
+        ),
+        must=True,
     ),
-    "window": Operand(spellings=("window", "window_size", "sliding_window", "local_window_size")),
+    "window": Operand(spellings=("window", "window_size", "sliding_window", "local_window_size"), must=True),
+    "dropout": Operand(
+        spellings=("dropout", "dropout_p", "dropout_rate", "attn_dropout", "attention_dropout", "p_drop"), off=0.0
+    ),
+    "training": Operand(spellings=("training", "train", "is_training"), off=False),
+    "inference": Operand(spellings=("deterministic", "inference"), off=True),
     "shares": Operand(spellings=("enable_gqa",)),
     "mask": Operand(
         spellings=(
@@ -373,6 +387,8 @@ class Bound:
         """Parameters that are left alone."""
         self.required: set[str] = set()
         """The roles that must be given."""
+        self.off: dict[str, Any] = {}
+        """What switches parameters off, by their names."""
         known = [*(parameters or ())]
         first = [name for name, kind, _ in known if kind in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
         if parameters is None or any(kind == "VAR_POSITIONAL" for _, kind, _ in known):
@@ -389,7 +405,10 @@ class Bound:
             role = next((r for r in roles if _spelled(name, r)), "")
             free = [r for r in unnamed if r not in self.names and not {*OPERANDS[r].instead} & {*self.names}]
             role = role or next(iter(free * required), "")
-            if role and role not in self.names:
+            if role and OPERANDS[role].off is not None:
+                # What must be given may say more than off.
+                (self.unknown.append(name) if required else self.off.update({name: OPERANDS[role].off}))
+            elif role and role not in self.names:
                 self.names[role] = name
                 self.required |= {role} if required else set()
             elif required and not kind.startswith("VAR"):
@@ -404,3 +423,8 @@ class Bound:
 
 def _spelled(name: str, role: str) -> bool:
     return name.lower().strip("_") in OPERANDS[role].spellings
+
+
+def is_off(name: str) -> bool:
+    """Whether a parameter is one that is switched off."""
+    return any(_spelled(name, role) for role, operand in OPERANDS.items() if operand.off is not None)

@@ -5,6 +5,7 @@ a part of a stream of normal numbers is drawn again by its seed. What differs fr
 of it. Anything else is handed over as its bytes, so what is made again is what was called.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ LETTERS = 16_000
 MOST_CALLS = 60
 """So many calls at most."""
 
-STREAM = "r{seed}{kind} = np.random.default_rng({seed}).standard_normal(SIZE).astype('{kind}')"
+STREAM = "{letter}{seed}{kind} = np.random.{maker}({seed}).standard_normal(SIZE).astype('{kind}')"
 
 VIEW = "view = lambda r, p, n, by: np.lib.stride_tricks.as_strided(r[p:], n, [r.itemsize * i for i in by]).copy()"
 
@@ -276,15 +277,15 @@ class _Script:
         """A part of a stream of normal numbers, by its seed."""
         if x.dtype.kind != "f":
             return ""
-        for seed in range(SEEDS):
-            found = within(x, seed)
+        for seed, (letter, maker) in itertools.product(range(SEEDS), (("r", "default_rng"), ("s", "RandomState"))):
+            found = within(x, seed, maker)
             if found is None:
                 continue
             begin, steps = found
             end = begin + sum(step * (n - 1) for step, n in zip(steps, x.shape, strict=True)) + 1
-            line = STREAM.format(seed=seed, kind=x.dtype.str[1:])
+            line = STREAM.format(letter=letter, maker=maker, seed=seed, kind=x.dtype.str[1:])
             self.drawn[line] = max(self.drawn.get(line, 0), end)
-            name = f"r{seed}{x.dtype.str[1:]}"
+            name = f"{letter}{seed}{x.dtype.str[1:]}"
             if end - begin == x.size and [*steps] == steps_of(x.shape):
                 code = f"{name}[{begin}:{end}].reshape{x.shape}" if x.ndim > 1 else f"{name}[{begin}:{end}]"
             else:

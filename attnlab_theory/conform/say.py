@@ -7,6 +7,7 @@ import numpy as np
 
 from attnlab_theory.conform.finding import ANOTHER_ANSWER, Fault, Finding, Trouble, Verdict
 from attnlab_theory.conform.kind import Kind
+from attnlab_theory.conform.masks import WORDS
 from attnlab_theory.conform.operands import OPERANDS
 
 if TYPE_CHECKING:
@@ -68,6 +69,119 @@ CHOICES = {
 """What a value of a convention means."""
 
 FACTS = {
+    "sums": "with q = k = 0 rows sum to {least:.3g} to {most:.3g}, and not to one, as with a sigmoid or dropout",
+    "sums below one": (
+        "with q = k = 0 rows sum to {least:.3g} to {most:.3g}, and not to one, "
+        "as with a sink (a key without a value) or a sigmoid"
+    ),
+    "hides all": "no query sees what comes after it: judge it --as causal",
+    "aligned in no way": "{queries} queries stand neither at the first nor at the last of {keys} keys",
+    "window beside flag": "{name}=3 beside {flag}=True hides another thing",
+    "unlike": "{name}: weights do not follow it",
+    "unlike it": "weights do not follow it",
+    "unlike what": "{name}: weights do not follow it, where {line}",
+    "listed": "{what}",
+    "declared": "{what} (declared)",
+    "called as": "f({order}), by the names of its parameters",
+    "off": "off, by {what}",
+    "true by default": "True by default, and False where nothing is hidden",
+    "idle": "{what} where nothing is asked",
+    "died once": "failed once, and was answered when it was made again",
+    "multiples": "multiples of {multiple}; others refused: {why}",
+    "same width": "must be as wide as keys",
+    "rests": "{usual} by default, and {value} where it is not asked",
+    "never rests": "{usual} by default, and no value that was tried switches it off",
+    "by": "by {name}",
+    "always": "always",
+    "alignment": "{what}",
+    "hides another thing": "hides something else than the future",
+    "aligned apart": "{one}, and the window {other}",
+    "hides the future": "hides the future: {what}",
+    "interleaved": "h % groups (interleaved)",
+    "neighbours": "h // (heads / groups) (neighbours share)",
+    "window": "{meaning}",
+    "taken": "taken",
+    "not taken": "not taken",
+    "scale": "{what}",
+    "mask": "{meaning}",
+    "refused together": "refused together",
+    "padding": "{mask} (guessed)",
+    "lengths that count": "keys that count (guessed)",
+    "not judged": "not judged",
+    "not judged beside": "not judged beside a hidden future: {line}",
+    "segments": "equal numbers see each other",
+    "sinks": "the score of one more key of each head, whose value is 0",
+    "slopes": "scores fall by it with the distance",
+    "second": "weights",
+    "weight": "{tokens} tokens: query {query} gives key {key} the weight",
+    "lengths": "lengths {lengths}",
+    "infinite bias": "minus infinity gives NaN",
+    "of type": "{type}: {line}",
+    "hidden key": "with scores of {fill:g} in {type} a hidden key gets the weight {weight:.2g}",
+    "finite fill": "finite: a score of {fill:g} shows a hidden key, {down:g} does not",
+    "no fill": "scores down to {down:g} below a hidden one were tried",
+    "no numbers": "its scores are no numbers",
+    "early refused": "{queries} queries, {keys} keys",
+    "from the start": "query 0 sees key 0: other than where there are more keys",
+    "early mean": "a query before the first key is the mean of all values: it reads what comes after it",
+    "early reads": "a query before the first key reads every key",
+    "early unknown": "a query before the first key is {row}, no outcome known",
+    "early differs": "a query before the first key is {one} in one call, {other} in another",
+    "none early": "every query sees a key",
+    "early": "a query before the first key gives {what}",
+    "reach": "reaches the output: {reach}",
+    "harmless": "harmless",
+    "blind": "{what}",
+    "blind in": "in {type} {what}",
+    "blind under padding": (
+        "row {row}, whose own keys are all padding, moves with the values of other keys: "
+        "it reads what comes after it"
+    ),
+    "beside a blind row": "beside a row that sees nothing",
+    "blind unknown": "a row that sees nothing is {row}, which is no outcome known",
+    "blind differs": "a row that sees nothing is another thing for other scores",
+    "blind reads": "a row whose own keys are all masked is {what}: it reads what comes after it",
+    "takes long": "{times} calls take more than the seconds of one call: see --call-seconds",
+    "other bits": "call {call} of {times} gives other bits than the first",
+    "repeated": "the same bits each time",
+    "overwritten": "the next call writes into the output of the one before",
+    "outputs stay": "after another call",
+    "flag refused": "{name}={value}",
+    "flag": "{name}={value} at {tokens} tokens gives another answer",
+    "flag after": "{name}=False after it was True gives another answer than before it",
+    "flag ignored": "{name}=False hides the future, or does something else that it does not say",
+    "both orders": "True and False in both orders",
+    "after refusal": "after a call that was refused",
+    "wider keys refused": "keys of another width are refused",
+    "wider keys answered": "keys of another width are answered",
+    "after another object": "after a call of a second object of the class",
+    "another object": "a second object of the class",
+    "two objects": "two objects of the class",
+    "of nothing": "{name}: {what}",
+    "unknown second": "{shape} is neither weights nor a logarithm of the sum of exponentials",
+    "sum": "the logarithm of the sum of exponentials",
+    "sum in base 2": "the logarithm of the sum of exponentials, in base 2",
+    "sum of hidden": "the logarithm of the sum of exponentials counts hidden keys",
+    "wrong sum": "the logarithm of the sum of exponentials is off by {off:.3g}",
+    "refused with": "refused with gradients",
+    "modes": "under no_grad another answer than with gradients, {ratio:.3g} tolerances apart",
+    "blind modes": "a row that sees nothing is {one} under no_grad, and {other} with gradients",
+    "one mode": "the same under no_grad, {ratio:.2g} of both tolerances apart",
+    "contradicted there": "there: {identity}: {finding}",
+    "only one": "only {where}",
+    "apart": (
+        "{here:.7g} here, {there:.7g} there, {right:.7g} is right, {ratio:,.3g} times both tolerances apart, "
+        "at [b h t e] = {place}"
+    ),
+    "nothing alike": "none of {others} calls means the same to both",
+    "together": "at most {ratio:.2g} of both tolerances apart; {others} calls mean another thing there",
+    "differs": "{name}: {one} here, {other} there",
+    "refused there": "{name}: refused {where}",
+    "gradients sometimes": "no gradients, and not in other calls",
+    "gradients": "largest error {ratio:.2g} of its tolerance",
+    "NaN gradients": "a row that sees nothing is NaN, and so are gradients of other rows",
+    "blind gradients": "a row that sees nothing is {what}, and makes gradients NaN that do not depend on it",
+    "no gradients": "no gradients",
     "explained": "a convention explains the trial call",
     "unexplained": "no convention that is known explains the trial call",
     "again": "the same bits, also after other calls",
@@ -95,6 +209,25 @@ FACTS = {
 """What was found beside numbers, by its key."""
 
 
+OUTCOMES = {
+    "mean": "the mean of what is hidden",
+    "softmax": "the softmax of what is hidden",
+    "mean of what the mask hides": "the mean of what the mask alone hides",
+    "softmax of what the mask hides": "the softmax of what the mask alone hides",
+    "mean of all": "the mean of all values",
+    "softmax of all": "the softmax of everything",
+    "own": "its own value",
+    "unknown": "no outcome known",
+    "numbers": "other numbers",
+    "empty": "an empty output",
+    "nan keys": "nan in a key",
+    "nan values": "nan in a value",
+    "infinite keys": "infinity in a key",
+    "infinite values": "infinity in a value",
+}
+"""What becomes of a row of which nothing is right, and where a number is that nobody should see."""
+
+
 def choice(name: str, value: Any) -> str:
     """A value of a convention."""
     if isinstance(value, Trouble):
@@ -106,14 +239,31 @@ def choice(name: str, value: Any) -> str:
 
 def uncallable(name: str, kind: Kind, error: "Uncallable") -> str:
     """Why a target cannot be judged, and the remedy."""
+    if error.draws:
+        return (
+            f"{name} draws random numbers: the same call gives another answer. Switch dropout off: .eval() "
+            "on a module, or a function that hands over 0"
+        )
+    if error.learns:
+        return (
+            f"{name} is a module that projects, by {', '.join(error.learns)}. Write an adapter that makes it "
+            "for any width, with identity projections: attnlab conform --template torch"
+        )
     if error.troubles:
         such = "; ".join(map(str, error.troubles[:2]))
+        if all(each.costs for each in error.troubles):
+            return f"{name}: {len(error.troubles)} trial calls hung. {such}"
         more = "Say --layout or --framework, or " if kind.placed else ""
         return f"{name} answered no trial call, such as {such}. {more}{ADAPTER}"
+    if error.role:
+        judged = {"window": "sliding-window"}.get(error.role, error.role)
+        return f"{name}: it must be given {error.parameter}: judge it --as {judged}, or {ADAPTER}"
     if error.parameter:
         return f"{name}: nobody knows what to give for {error.parameter}; {ADAPTER}"
-    if error.takes:
-        return f"{name}: it takes {', '.join(error.takes)}, but is called as f({', '.join(kind.placed)}); {ADAPTER}"
+    if error.takes or error.by_name:
+        takes = ", ".join(error.takes) or "nothing"
+        takes += f" and, by name only, {', '.join(error.by_name)}" * bool(error.by_name)
+        return f"{name}: it takes {takes}, but is called as f({', '.join(kind.placed)}); {ADAPTER}"
     if error.ways:
         ways = " or for ".join(f"a {each}" for each in error.ways)
         return (
@@ -142,6 +292,10 @@ def profile(found: "Convention", kind: Kind, declared: Mapping[str, Any], gives:
         gives: the type of its answers, where it is handed none.
     """
     lines = [("framework", found.framework)]
+    if found.told:
+        mark = "declared" if "layout" in declared else "guessed"
+        lines.append(("layout", f"{' '.join(found.layout)} ({mark})"))
+        return lines + [(title, _found(title, fact, about)) for title, fact, about in found.told]
     if not found.layout:
         lines.append(("gives", f"[{' '.join(found.gives(kind.axes))}], {gives}"))
     named = {role: name for role, name in found.names.items() if role not in kind.placed}
@@ -160,20 +314,71 @@ def profile(found: "Convention", kind: Kind, declared: Mapping[str, Any], gives:
     return lines
 
 
+ENDS = {
+    "end": "end: last query sees the last key",
+    "start": "start: query 0 sees key 0 only",
+    "refused": "square: refused",
+    "neither": "square: neither of the two",
+}
+"""How a hidden future stands to more keys than queries."""
+
+
+def _found(title: str, fact: str, about: Mapping[str, Any]) -> str:
+    """What was found of a convention that is told."""
+    said = _fact(fact, about, None)
+    if fact == "window" and about["pair"]:
+        said += f", handed over as {about['pair']}"
+    if fact == "padding":
+        said = "True hides (guessed)" if about["mask"] == "bool-drop" else f"{WORDS[about['mask']]} (guessed)"
+    if fact == "mask":
+        axes = " ".join(about["shape"].replace("-", ""))
+        said = (
+            WORDS[said]
+            + f", as [{axes}]" * (axes != "t s")
+            + (" (declared)" if about["is_declared"] else " (guessed)")
+        )
+    if fact in ("alignment", "hides the future"):
+        words = ENDS.get(about["what"], "as many keys")
+        said = words if fact == "alignment" else f"hides the future: {words.partition(': ')[2] or words}"
+    return said
+
+
 def line(found: Finding, judge: "Judge") -> str:
     """What became of an identity."""
-    said = _fact(found) if found.fact else ""
+    said = _fact(found.fact, found.about, judge) if found.fact else ""
+    call = f"; the call: {judge.convention.call(found.case)}" if found.case else ""
     if found.verdict is Verdict.NOT_JUDGED:
-        return FACTS["loose"]
+        return said or FACTS["loose"]
     if found.verdict is Verdict.FAILS:
         many = f"{found.failures} of {found.tried}: " if found.tried > 1 and not said and not found.beside else ""
-        wrong = [said] * bool(said) + ([_wrong(found, judge.kind.axes)] if found.number or found.trouble else [])
-        call = f"; the call: {judge.convention.call(found.case)}" if found.case else ""
-        return f"{many}{': '.join(wrong)}{call}"
-    if found.trouble is not None:
-        return (f"{judge.convention.call(found.case)} is " if found.case else "") + f"refused: {found.trouble}"
+        if only := found.about.get("only"):
+            said = f"where only {', '.join(only)} need{'s' * (len(only) == 1)} gradients"
+        says_all = found.trouble is not None and found.trouble.is_unsure | (found.trouble.fault is Fault.FUTURE)
+        wrong = [said] * bool(said)
+        if found.number or (found.trouble and not (said and says_all)):
+            wrong.append(_wrong(found, judge.kind.axes))
+        half = f"in {found.about['in']} " if "in" in found.about else ""
+        return f"{many}{half}{': '.join(wrong)}{call}"
+    if found.trouble is not None and found.trouble.fault is not Fault.NOT_FINITE:
+        where = (
+            f"{judge.convention.call(found.case)} is " if found.case else f"{said}: " if said != "refused" else ""
+        )
+        return f"{where}refused: {found.trouble}" if said != "no gradients" else f"{said}: {found.trouble}"
     few = f"; {found.loose} not judged" if found.loose else ""
-    return said or f"largest error {found.ratio:.2g} of its tolerance{few}"
+    said = said or f"largest error {found.ratio:.2g} of its tolerance{few}"
+    about = found.about
+    said += "".join(f"; {_fact(fact, facts, judge)}" for fact, facts in about.get("more", ()))
+    if unseen := about.get("unseen"):
+        infinite = np.isinf(unseen)
+        said += (
+            "; no error of the scale would show"
+            if infinite
+            else f"; a scale wrong by less than {unseen:.0%} would hold"
+        )
+    said += f"; {about['rule']:.2g} of what flash-attention's rule allows" if "rule" in about else ""
+    if refused := about.get("refused"):
+        said += "; refused: " + "; ".join(f"{words}: {trouble}" for words, trouble in refused)
+    return said
 
 
 def _wrong(found: Finding, axes: str) -> str:
@@ -187,27 +392,49 @@ def _wrong(found: Finding, axes: str) -> str:
     number = found.number
     ratio = abs(number.given - number.right) / number.most if number.most else np.inf
     off = f", {ratio:,.3g} tolerances off" if np.isfinite(ratio) else ""
+    name = f"the gradient of {found.about['of']} is " if "of" in found.about else ""
     less = f", counted from {[*number.origin]}" if number.origin else ""
     where = f"at [{' '.join(axes[: len(number.place)])}] = {[*number.place]}{less}"
     if found.beside and found.case and found.case.edits != found.beside.edits:
         return f"{number.right:.7g} moves to {number.given:.7g}{off}, {where}"
     right = "is what the whole gives" if found.beside else "is right"
-    return f"{number.given:.7g} where {number.right:.7g} {right}{off}, {where}"
+    return f"{name}{number.given:.7g} where {number.right:.7g} {right}{off}, {where}"
 
 
-def _fact(found: Finding) -> str:
-    about = dict(found.about)
-    if "values" in about:
-        about["values"] = " or ".join(about["values"])
-    if name := about.get("convention"):
+def _fact(fact: str, facts: Mapping[str, Any], judge: "Judge | None") -> str:
+    """A fact, with its data."""
+    if fact == "parts":
+        return "; ".join(_fact(each, about, judge) for each, about in facts["parts"])
+    about = {name: _said(x, judge) for name, x in facts.items()}
+    if name := facts.get("convention"):
         about |= {"title": TITLES[name]} | {
-            key: choice(name, about[key]) for key in ("first", "then") if key in about
+            key: choice(name, facts[key]) for key in ("first", "then") if key in facts
         }
-    if "slopes" in found.about:
-        numbers = found.about["slopes"]
+    if isinstance(facts.get("values"), tuple):
+        about["values"] = " or ".join(facts["values"])
+    if "slopes" in facts:
+        numbers = facts["slopes"]
         about["least"] = f"{min(numbers):.4g}"
         about["some"] = ", ".join(f"{x:.4g}" for x in numbers[:4]) + ", ..." * (len(numbers) > 4)
-    return FACTS[found.fact].format(**about)
+    if trouble := facts.get("trouble"):
+        return f"{FACTS[fact].format(**{**about, 'what': 'refused', 'line': 'refused'})}: {trouble}"
+    said = FACTS[fact].format(**about)
+    if facts.get("reach") and fact != "reach":
+        said += f"; NaN by {about['reach']}".replace("nan in a", "NaN in a hidden")
+    return said + "; q, k and v are one tensor" * bool(facts.get("shared"))
+
+
+def _said(value: Any, judge: "Judge | None") -> Any:
+    """A datum of a fact, where it is none that is written as it is."""
+    if isinstance(value, Finding) and judge is not None:
+        return line(value, judge)
+    if isinstance(value, str):
+        return OUTCOMES.get(value, value)
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping):
+        return _fact(value[0], value[1], judge) if value[0] else ""
+    if isinstance(value, tuple) and value and not isinstance(value[0], tuple | float):
+        return ", ".join(OUTCOMES.get(x, str(x)) for x in value)
+    return value
 
 
 def notes(judge: "Judge") -> list[str]:

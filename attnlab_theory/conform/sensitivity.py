@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from attnlab_theory.conform.attention.tolerances import HALF_EPS
 from attnlab_theory.conform.calling import Answer
 from attnlab_theory.conform.case import Case, word
+from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS
 from attnlab_theory.conform.operands import OPERANDS
 
 ETA = {"float64": 1e-7, "float32": 1e-3, "float16": 3e-2}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.conform.attention.attacks import ATTACKS
+from tests.conform.judging import law_of
 
 TARGET = """
 import numpy as np
@@ -29,7 +29,7 @@ def target(tmp_path_factory):
 def test_at_most_so_many_cases_of_each_identity_are_tried(capsys, target, most):
     assert main(["conform", target, "--as", "softmax", "--cases", str(most), "--json"]) == 0
     tried = {row["identity"]: row["tried"] for row in json.loads(capsys.readouterr().out)["rows"]}
-    assert {tried[name] for name in tried if name in ATTACKS} == {most}
+    assert {tried[name] for name in tried if law_of("softmax", name)} == {most}
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
+from tests.conform.judging import suite as suite_of
 from tests.conform.right import plain
 from tests.conform.wrong import whole
 
@@ -123,13 +123,13 @@ def capped_at_three(q, k, v):
     ],
 )
 def test_a_convention_is_a_line_of_the_profile_and_no_failure(target, kind, line, text, declared):
-    suite = AttentionSuite(Direct(target), kind, declared)
+    suite = suite_of(Direct(target), kind, declared)
     assert dict(suite.profile)[line] == text
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
 
 
 def row_of(target, kind, name):
-    return AttentionSuite(Direct(target), kind).row(name)
+    return suite_of(Direct(target), kind).row(name)
 
 
 def test_float64_that_is_float32_inside_is_told():
@@ -243,6 +243,6 @@ def test_a_row_that_sees_nothing_leaves_the_others_alone():
             out = whole(q, k, v, mask)
         return np.where(np.isnan(out).any((-1, -2), keepdims=True), 0, out)
 
-    row = AttentionSuite(Direct(silent), "softmax").row("blind rows")
+    row = suite_of(Direct(silent), "softmax").row("blind rows")
     assert row.verdict == "fails"
     assert row.line.startswith("beside a row that sees nothing: 0 where ")

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Fenced, place_of
 from attnlab_theory.conform.costly import MOST, MOST_KNOWN, MOST_UNKNOWN, Costly
 from attnlab_theory.conform.finding import Fault, Trouble
+from tests.conform.judging import suite as suite_of
 
 TARGETS = """
 import os, time
@@ -53,7 +53,7 @@ def at(tmp_path_factory):
 
 def judged(at, name):
     with Fenced(f"{at}::{name}", seconds=0.3) as caller:
-        suite = AttentionSuite(caller, "softmax")
+        suite = suite_of(caller, "softmax")
         rows = [*suite.rows()]
         return {row.name: row for row in rows}, suite.snippet(place_of(caller.name), rows)
 

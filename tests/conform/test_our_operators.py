@@ -16,9 +16,9 @@ from attnlab_theory.attention import (
     sliding_window_attention,
     window_mask,
 )
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.door import conforms
+from tests.conform.judging import suite as suite_of
 
 ours = functools.partial(conforms, framework="jax")
 FEW = ("visibility", "plain", "large scores", "more keys", "block edges", "float16")
@@ -145,7 +145,7 @@ def test_causal_blocks_of_sixteen(q, k, v):
 
 
 def row_of(target, kind, identity):
-    row = AttentionSuite(Direct(target), kind, {"framework": "jax", "layout": "td"}).row(identity)
+    row = suite_of(Direct(target), kind, {"framework": "jax", "layout": "td"}).row(identity)
     assert row is not None
     return row
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.attention.cases import VALUES, Case, arrays
-from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.reference import attend
-from attnlab_theory.conform.attention.tolerances import tolerance
+from attnlab_theory.conform.kinds.softmax.reference import attend
+from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
+from attnlab_theory.conform.vectors.cases import VALUES, Case, arrays
+from attnlab_theory.conform.vectors.conventions import Conventions
 from tests.conform import right
 
 WIDTHS = (1, 4, 7, 32)

@@ -10,7 +10,7 @@ class Kind:
 
     promise: str
     """In one line."""
-    suite: str = "attention.suite:AttentionSuite"
+    suite: str
     """Who judges it: a module of this folder's parent, and a class or a declaration in it."""
     causal: bool = False
     """Whether no query sees what comes after it."""
@@ -23,13 +23,36 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "softmax": Kind(promise="every query sees every key, but for what a mask hides"),
-    "causal": Kind(promise="no query sees what comes after it", causal=True),
-    "multi-head": Kind(promise="several heads in one call, and none sees another", heads=True),
-    "grouped-query": Kind(promise="several heads of queries share keys and values", heads=True, grouped=True),
-    "sliding-window": Kind(promise="a query sees its neighbours only", wants="window"),
-    "softcap": Kind(promise="scores are bounded by cap * tanh(score / cap), before the mask", wants="softcap"),
-    "bias": Kind(promise="numbers are added to the scores, after the scale", wants="bias"),
+    "softmax": Kind(
+        promise="every query sees every key, but for what a mask hides", suite="kinds.softmax.declaration:SOFTMAX"
+    ),
+    "causal": Kind(
+        promise="no query sees what comes after it", suite="kinds.softmax.declaration:CAUSAL", causal=True
+    ),
+    "multi-head": Kind(
+        promise="several heads in one call, and none sees another",
+        suite="kinds.softmax.declaration:MULTI_HEAD",
+        heads=True,
+    ),
+    "grouped-query": Kind(
+        promise="several heads of queries share keys and values",
+        suite="kinds.softmax.declaration:GROUPED_QUERY",
+        heads=True,
+        grouped=True,
+    ),
+    "sliding-window": Kind(
+        promise="a query sees its neighbours only", suite="kinds.softmax.declaration:SLIDING_WINDOW", wants="window"
+    ),
+    "softcap": Kind(
+        promise="scores are bounded by cap * tanh(score / cap), before the mask",
+        suite="kinds.softmax.declaration:SOFTCAP",
+        wants="softcap",
+    ),
+    "bias": Kind(
+        promise="numbers are added to the scores, after the scale",
+        suite="kinds.softmax.declaration:BIAS",
+        wants="bias",
+    ),
     "mixer": Kind(
         promise="a sequence to a sequence, one output for each token", suite="sequences.mixer:MixerSuite"
     ),

@@ -18,8 +18,8 @@ from attnlab_theory.conform.asking import (
     refuse_unknown,
     shapes,
 )  # fmt: skip
-from attnlab_theory.conform.attention.reference import Attended, Problem, attend
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem, attend
 from attnlab_theory.conform.laws.dice import Dice, dice_of
 
 ROLES: Mapping[str, tuple[str, ...]] = {

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform import scales
 from attnlab_theory.conform.asking import (
     ADAPTER,
     SEEDS,
@@ -18,11 +19,11 @@ from attnlab_theory.conform.asking import (
     refuse_unknown,
     shapes,
 )  # fmt: skip
-from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
-from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.reference import Attended, Problem, attend
 from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import Trouble
+from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX
+from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem, attend
 from attnlab_theory.conform.laws.dice import Dice, dice_of
 
 ROLES: Mapping[str, tuple[str, ...]] = {
@@ -36,6 +37,18 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "seed": SEEDS,
 }  # fmt: skip
 """What parameters are for, by their names."""
+
+Given = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Queries, keys and values, [b h t d]."""
+
+ARRAYS = (("q", "bhtd"), ("k", "bgsd"), ("v", "bgse"))
+
+
+def arrays(case: Case) -> Given:
+    """Those of a case."""
+    made = case.operands()
+    return made["q"], made["k"], made["v"]
+
 
 OF_ANY = ("bhtd", "bthd", "btd", "td")
 
@@ -56,45 +69,47 @@ class Drawing:
 
     asker: Asker
     names: Mapping[str, str]
-    way: Conventions
+    same_width: bool
+    """Whether values must be as wide as keys."""
+    scale: str = "rsqrt"
     dice: Dice
 
-    def ask(self, given: Arrays, rate: float, seed: int, *, training: bool = True, kind: str = "float32") -> Answer:
+    def ask(self, given: Given, rate: float, seed: int, *, training: bool = True, kind: str = "float32") -> Answer:
         """Make one call."""
         plain: dict[str, Any] = {self.names["rate"]: rate}
         if "training" in self.names:
             plain[self.names["training"]] = training
         if "evaluating" in self.names:
             plain[self.names["evaluating"]] = not training
-        return self.asker.ask(*given[:3], plain=plain, random=self.dice.thrown(seed), kind=kind)
+        return self.asker.ask(*given, plain=plain, random=self.dice.thrown(seed), kind=kind)
 
-    def fitted(self, case: Case) -> Case:
+    def fitted(self, **spec: Any) -> Case:
         """A case with the axes that the target has."""
-        layout = self.asker.layout
-        heads = case.heads if "h" in layout else 1
-        return dataclasses.replace(
-            case, batch=case.batch if "b" in layout else 1, heads=heads, groups=heads,
-            value_width=case.width if self.way.same_width else case.value_width,
-        )  # fmt: skip
+        layout, case = self.asker.layout, SOFTMAX.case(spec)
+        heads = case["heads"] if "h" in layout else 1
+        own = {"batch": case["batch"] if "b" in layout else 1, "heads": heads, "groups": heads}
+        own |= {"value_width": case["width"]} if self.same_width else {}
+        return dataclasses.replace(case.replaced(**own), arrays=ARRAYS)
 
-    def problem(self, given: Arrays, case: Case) -> Problem:
-        """What softmax attention makes of a case."""
-        return self.way.problem(given, case)
+    def problem(self, given: Given) -> Problem:
+        """What softmax attention makes of queries, keys and values."""
+        q, k, v = given
+        return Problem(
+            q, k, v, scales.factor(self.scale, q.shape[-1]), np.ones((1, 1, q.shape[2], k.shape[2]), bool)
+        )
 
-    def plain(self, given: Arrays, case: Case) -> Attended:
+    def plain(self, given: Given) -> Attended:
         """Softmax attention, exactly."""
-        return attend(self.problem(given, case))
+        return attend(self.problem(given))
 
     def drops(self, rate: float, seed: int, n: int = 32, batch: int = 2, heads: int = 2) -> Drops:
         """What a call drops: all scores are 1, and v is the unit matrix twice."""
-        case = self.fitted(
-            Case(queries=n, keys=n, batch=batch, heads=heads, width=2 * n if self.way.same_width else 4)
-        )
-        size = (case.batch, case.heads, n)
-        level = np.float32((1 / (self.way.factor(case) * case.width)) ** 0.5)
-        same = np.full((*size, case.width), level, np.float32)
+        case = self.fitted(length=n, batch=batch, heads=heads, width=2 * n if self.same_width else 4)
+        size, width = case.shape("bht"), case["width"]
+        level = np.float32((1 / (scales.factor(self.scale, width) * width)) ** 0.5)
+        same = np.full((*size, width), level, np.float32)
         v = np.zeros((*size, 2 * n), np.float32) + np.concatenate([np.eye(n)] * 2, -1).astype(np.float32)
-        answer = self.ask(Arrays(same, same.copy(), v, None, None), rate, seed)
+        answer = self.ask((same, same.copy(), v), rate, seed)
         if answer.trouble:
             return Drops(answer.trouble, np.zeros((0, 0, 0, 0)), alike=False)
         first, second = answer.output[..., :n], answer.output[..., n:]
@@ -122,25 +137,23 @@ def drawing_of(caller: Caller, declared: Mapping[str, Any]) -> Drawing:
         raise ValueError(f"{caller.name} has no argument for a rate, such as p or dropout_p; {ADAPTER}")
     frameworks = (declared["framework"],) if "framework" in declared else (*about["uses"], "numpy")
     layouts = (declared["layout"],) if "layout" in declared else OF_ANY
-    scales = (declared["scale"],) if "scale" in declared else ("rsqrt", "one")
+    known = (declared["scale"],) if "scale" in declared else ("rsqrt", "one")
     best: tuple[float, Drawing] | None = None
     said: list[str] = []
     for framework, same, layout in itertools.product(frameworks, (False, True), layouts):
-        way = Conventions(framework=framework, layout=layout, same_width=same)
-        drawing = Drawing(asker=Asker(caller, framework, layout), names=names, way=way, dice=Dice())
-        case = drawing.fitted(Case(heads=3, groups=3, queries=5, keys=5))
-        given = arrays(case)
+        drawing = Drawing(asker=Asker(caller, framework, layout), names=names, same_width=same, dice=Dice())
+        given = arrays(drawing.fitted(heads=3))
         # With a rate of 0 many do not look at their source of randomness.
         dice, answer = dice_of(
             [*names.values()], framework, functools.partial(_thrown, drawing=drawing, given=given, rate=0.5)
         )
         if answer.trouble:
-            said.append(f"{shapes(given[:3], layout)}: {answer.trouble}")
+            said.append(f"{shapes(given, layout)}: {answer.trouble}")
             continue
         answer = _thrown(dice, drawing, given, 0.0)
-        for scale in scales:
-            trial = dataclasses.replace(drawing, dice=dice, way=dataclasses.replace(way, scale=scale))
-            error = float(np.nan_to_num(np.abs(answer.output - trial.plain(given, case).output), nan=1e30).max())
+        for scale in known:
+            trial = dataclasses.replace(drawing, dice=dice, scale=scale)
+            error = float(np.nan_to_num(np.abs(answer.output - trial.plain(given).output), nan=1e30).max())
             if best is None or error < best[0]:
                 best = error, trial
         if best is not None and best[0] < 1e-3:
@@ -153,6 +166,6 @@ def drawing_of(caller: Caller, declared: Mapping[str, Any]) -> Drawing:
     return best[1]
 
 
-def _thrown(dice: Dice, drawing: Drawing, given: Arrays, rate: float) -> Answer:
+def _thrown(dice: Dice, drawing: Drawing, given: Given, rate: float) -> Answer:
     """A call with a source of randomness."""
     return dataclasses.replace(drawing, dice=dice).ask(given, rate, 0)

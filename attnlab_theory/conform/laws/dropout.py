@@ -24,7 +24,7 @@ class DropoutSuite(Suite):
         """Find out how it is called."""
         drawing = drawing_of(self.caller, self.declared)
         self.dropping = Dropping(drawing)
-        scale = scales.WORDS.get(drawing.way.scale, drawing.way.scale)
+        scale = scales.WORDS.get(drawing.scale, drawing.scale)
         used = [f"{name} ({role})" for role, name in drawing.names.items()]
         self.profile = [
             ("framework", drawing.asker.framework),

@@ -6,11 +6,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
-from attnlab_theory.conform.attention.tolerances import tolerance
 from attnlab_theory.conform.finding import NOT_FINITE, WROTE, Trouble, Verdict
+from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.conform.laws.dice import ALPHA, agrees, seeded
-from attnlab_theory.conform.laws.drawing import Drawing, Drops
+from attnlab_theory.conform.laws.drawing import Drawing, Drops, arrays
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.suite import NOTHING, Said, failed, refused
 from attnlab_theory.stats import bounded, proportion
@@ -45,13 +44,12 @@ class Dropping:
 def _plain(dropping: Dropping, rate: float, *, training: bool) -> Said:
     """Nothing is dropped."""
     tried, worst = 0, 0.0
-    sizes = [(5, "plain"), (5, "large"), (5, "offset"), (17, "plain"), (65, "plain"), (1, "plain")]
+    sizes = [(5, None), (5, "very large"), (5, "offset"), (17, None), (65, None), (1, None)]
     # jax compiles a program for every length.
     for n, values in sizes[:4] if dropping.drawing.asker.framework == "jax" else sizes:
-        case = dropping.drawing.fitted(Case(queries=n, keys=n, values=values, seed=n))
-        given = arrays(case)
-        exact = dropping.drawing.plain(given, case)
-        bound = tolerance(dropping.drawing.problem(given, case), exact, case.kind)
+        given = arrays(dropping.drawing.fitted(length=n, values=values, seed=n))
+        exact = dropping.drawing.plain(given)
+        bound = tolerance(dropping.drawing.problem(given), exact, "float32")
         for seed in (0, 1):
             tried += 1
             answer = dropping.drawing.ask(given, rate, seed, training=training)
@@ -237,13 +235,12 @@ def mean(dropping: Dropping) -> Said:
     if dropping.where == "before":
         return NOTHING
     drawing, rate = dropping.drawing, 0.3
-    case = drawing.fitted(Case(queries=4, keys=6, batch=COPIES, heads=2, seed=21))
-    given = arrays(case)
+    given = arrays(drawing.fitted(queries=4, keys=6, batch=COPIES, seed=21))
     # Copies of one batch element are draws of one law.
-    q, k, v = (np.broadcast_to(x[:1], x.shape).copy() for x in given[:3])
-    copies = Arrays(q, k, v, None, None)
-    exact = drawing.plain(copies, case)
-    slack = 2 * tolerance(drawing.problem(copies, case), exact, case.kind).output[0] / (1 - rate)
+    q, k, v = (np.broadcast_to(x[:1], x.shape).copy() for x in given)
+    copies = q, k, v
+    exact = drawing.plain(copies)
+    slack = 2 * tolerance(drawing.problem(copies), exact, "float32").output[0] / (1 - rate)
     weights, size = np.asarray(exact.weights[0]), np.abs(np.asarray(v[0], np.float64))
     most = np.einsum("hts,hse->hte", weights, size) / (1 - rate) + slack
     drawn = []
@@ -274,8 +271,7 @@ def mean(dropping: Dropping) -> Said:
 
 def seeds(dropping: Dropping) -> Said:
     """The same seed drops the same weights, another seed others; also after other calls."""
-    case = dropping.drawing.fitted(Case(queries=9, keys=9, seed=4))
-    given = arrays(case)
+    given = arrays(dropping.drawing.fitted(length=9, seed=4))
     first = dropping.drawing.ask(given, 0.5, 7)
     other = dropping.drawing.ask(given, 0.5, 8)
     dropping.drawing.drops(0.5, 9, 17)
@@ -284,8 +280,7 @@ def seeds(dropping: Dropping) -> Said:
 
 def everything(dropping: Dropping) -> Said:
     """What becomes of a rate of 1 is told."""
-    case = dropping.drawing.fitted(Case())
-    answer = dropping.drawing.ask(arrays(case), 1.0, 0)
+    answer = dropping.drawing.ask(arrays(dropping.drawing.fitted()), 1.0, 0)
     if answer.trouble:
         return refused(answer.trouble)
     if not np.isfinite(answer.output).all():

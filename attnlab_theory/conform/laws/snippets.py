@@ -1,14 +1,13 @@
 """Snippets that show a law broken: at most 15 lines that need the target and numpy."""
 
 from attnlab_theory.conform import scales
-from attnlab_theory.conform.attention.cases import Case
-from attnlab_theory.conform.attention.layouts import LAYOUTS
 from attnlab_theory.conform.callers import Place
 from attnlab_theory.conform.codes import begun, framed
 from attnlab_theory.conform.laws.attending import COUNTS, Approximation
 from attnlab_theory.conform.laws.dice import Dice
 from attnlab_theory.conform.laws.drawing import Drawing
 from attnlab_theory.conform.laws.mapping import COUNT, PLACED, FeatureDraw
+from attnlab_theory.conform.layouts import LAYOUTS
 
 OF_DROPOUT = ("rate 0", "weights", "factor", "independent", "share", "mean")
 """What `of_dropout` shows; what one or two calls show is shown by these."""
@@ -37,10 +36,10 @@ def _each(dice: Dice, call: str, draws: int, framework: str) -> str:
 
 def of_dropout(place: Place, drawing: Drawing) -> list[str]:
     """Which weights are dropped, and at a rate of 0 the output: with equal scores a row is then 1 / 8."""
-    names, width = drawing.names, 8 if drawing.way.same_width else 4
+    names, width = drawing.names, 8 if drawing.same_width else 4
     flags = f", {names['training']}=True" if "training" in names else ""
     flags += f", {names['evaluating']}=False" if "evaluating" in names else ""
-    x = (1 / (drawing.way.factor(Case(width=width)) * width)) ** 0.5
+    x = (1 / (scales.factor(drawing.scale, width) * width)) ** 0.5
     framework = drawing.asker.framework
     handed = ", ".join(framed(LAYOUTS[drawing.asker.layout].format(x=name), framework) for name in "qkv")
     call = f"{place.names}({handed}, {names['rate']}=%s{_thrown(drawing.dice)}{flags})"

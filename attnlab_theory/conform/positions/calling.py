@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from attnlab_theory.conform.asking import ADAPTER as ADAPTER
-from attnlab_theory.conform.attention.cases import rounded, storage
-from attnlab_theory.conform.attention.tolerances import HALF_EPS
 from attnlab_theory.conform.calls import Reply, call
+from attnlab_theory.conform.case import rounded, storage
 from attnlab_theory.conform.finding import WROTE, Trouble
+from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS
 from attnlab_theory.conform.recording import Recording, saw
 from attnlab_theory.conform.suite import LawSuite, Row, Wrong
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.layouts import has_batch, has_heads, laid_out, taken_in
+from attnlab_theory.conform.layouts import has_batch, has_heads, laid_out, taken_in
 from attnlab_theory.conform.positions.calling import Call, Given, drawn, normal, whole
 from attnlab_theory.conform.positions.frequencies import formula
 from attnlab_theory.conform.suite import Wrong

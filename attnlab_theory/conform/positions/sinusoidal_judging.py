@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.tolerances import HALF_EPS
 from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
+from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import (
     ADAPTER,

@@ -25,7 +25,7 @@ Sinusoids are entries of the table: min(p f (4 |ln f| + 7) w, 2) + 4 w + u.
 
 import numpy as np
 
-from attnlab_theory.conform.attention.tolerances import HALF_EPS, TINY
+from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, TINY
 
 
 def angle_kind(kind: str) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.attention.masks import WORDS
 from attnlab_theory.conform.calls import Kept
 from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
+from attnlab_theory.conform.masks import WORDS
 from attnlab_theory.conform.precision import Arrays
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, Fed, Inputs, State
 from attnlab_theory.conform.sequences.forms import BATCHES, LAYOUTS, SIZES, form_of

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.masks import WORDS, said
 from attnlab_theory.conform.finding import Trouble, Verdict
+from attnlab_theory.conform.masks import WORDS, said
 from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.sequences.caches import Inputs
 from attnlab_theory.conform.sequences.forms import MASKS

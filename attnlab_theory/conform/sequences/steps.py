@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.attention.masks import MEANINGS, SHAPES, said
+from attnlab_theory.conform.masks import MEANINGS, SHAPES, said
 from attnlab_theory.conform.sequences.caches import CacheSuite
 from attnlab_theory.conform.sequences.forms import OFFSETS, Form
 from attnlab_theory.conform.suite import Said

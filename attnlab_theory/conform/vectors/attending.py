@@ -2,22 +2,23 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.asking import ask, call_of
-from attnlab_theory.conform.attention.cases import Case
-from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.guessing import fitted, guessed
-from attnlab_theory.conform.attention.layouts import has_heads
-from attnlab_theory.conform.attention.probe import probed
-from attnlab_theory.conform.attention.reference import attend
-from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser, tolerance
+from attnlab_theory.conform import judge as engine
+from attnlab_theory.conform import say
+from attnlab_theory.conform.declarations import refused_in_words
 from attnlab_theory.conform.finding import Trouble, Verdict
-from attnlab_theory.conform.kinds import KINDS
-from attnlab_theory.conform.suite import CALL, Row, Said, Wrong, failed, refused, row_of
+from attnlab_theory.conform.kinds.softmax.conventions import ALIKE, NEAR
+from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX
+from attnlab_theory.conform.kinds.softmax.reference import attend
+from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, coarser, tolerance
+from attnlab_theory.conform.layouts import has_heads
+from attnlab_theory.conform.operands import Bound
+from attnlab_theory.conform.suite import CALL, Row, Said, Wrong, failed, refused, row_of, suite_class
+from attnlab_theory.conform.vectors.asking import ask, call_of
+from attnlab_theory.conform.vectors.conventions import Conventions
 from attnlab_theory.conform.vectors.judging import Judge
 from attnlab_theory.conform.vectors.questions import Question, question
 from attnlab_theory.conform.vectors.reading import Vector, vectors
@@ -57,56 +58,27 @@ class Attending(Judge):
     """A function of queries, keys and values, and the answers that ONNX expects."""
 
     OPERATORS = OPERATORS
-    CONVENTIONS = tuple(Conventions.__dataclass_fields__)
+    CONVENTIONS = suite_class("softmax").CONVENTIONS
 
     def open(self) -> None:
-        """Guess the conventions: plainly, then those of its flag, its window and its shared keys."""
-        profile = guessed(self.caller, KINDS["softmax"], self.declared)
-        way, self.profile = profile.way, list(profile.lines)
-        if "mask" in way.names and not way.mask and self.declared.get("mask") != "none":
+        """Search the conventions of softmax attention; what else it takes is found with them."""
+        with refused_in_words(self.caller, SOFTMAX):
+            judge = engine.Judge(SOFTMAX, self.caller, self.declared)
+        way, self.profile = Conventions.of(judge.convention), say.profile(judge.convention, SOFTMAX, self.declared)
+        name = Bound(self.caller.about()["parameters"], ("q", "k", "v", "pair mask")).names.get("pair mask")
+        if name and not way.mask and self.declared.get("mask") != "none" and not way.padding:
             # A mask that nobody can read is taken at its word.
-            way = dataclasses.replace(way, mask="bool-keep")
-            self.profile.append((way.names["mask"], "True keeps (to ONNX; a trial call shows otherwise)"))
-        if "causal" in way.names:
-            way = self._also(way, "causal", lambda of: {"causal": of.causal, "alignment": of.alignment})
-        if "window" in way.names:
-            way = self._also(
-                way,
-                "sliding-window",
-                lambda of: {"window": of.window, "paired": of.paired, "alignment": of.alignment},
-            )
-        self.speech = Speech(way, has_heads(way.layout) and self._shares(way), self._adds(way))
+            way = dataclasses.replace(way, mask="bool-keep", names={**way.names, "mask": name})
+            self.profile.append((name, "True keeps (to ONNX; a trial call shows otherwise)"))
+        spec = {"pair mask": "every second", "length": 6, **ALIKE}
+        adds = name and judge.tried(spec, **{"pair mask": "additive"})[1] <= NEAR
+        self.speech = Speech(way, way.shares, bool(adds))
+        self.calls += judge.calls
         if way.mask and way.mask != "additive":
             self.profile.append(("numbers in place of a mask", "are added" if self.speech.adds else "not taken"))
         if has_heads(way.layout):
             shares = "handed over" if self.speech.shares else "repeated for every head"
             self.profile.append(("keys that heads share", shares))
-
-    def _also(self, way: Conventions, kind: str, parts: Callable[[Conventions], dict[str, object]]) -> Conventions:
-        """What a guess of another kind adds to a profile."""
-        try:
-            other = guessed(self.caller, KINDS[kind], {**self.declared, "layout": way.layout})
-        except ValueError:
-            return way
-        self.profile += [line for line in other.lines if line[0] not in dict(self.profile)]
-        return dataclasses.replace(way, **parts(other.way))
-
-    def _shares(self, way: Conventions) -> bool:
-        case = fitted(Case(heads=4), KINDS["grouped-query"], way)
-        seen = probed(self.caller, way, case)
-        self.calls += 1
-        first = np.arange(case.batch)[:, None] * case.groups
-        return not seen.trouble and np.array_equal(seen.owners, first + np.arange(4) // 2)
-
-    def _adds(self, way: Conventions) -> bool:
-        """Whether numbers that are handed over as a mask are added to the scores."""
-        if "mask" not in way.names:
-            return False
-        keep = np.eye(6, dtype=bool) | (np.arange(6) > 3)
-        case = fitted(Case(queries=6, keys=6), KINDS["softmax"], way)
-        seen = probed(self.caller, dataclasses.replace(way, mask="additive"), case, keep)
-        self.calls += 1
-        return seen.equals(way.visible(case, keep))
 
     def answer(self, vector: Question, *, flags: bool = True) -> Found:
         """Ask one vector.

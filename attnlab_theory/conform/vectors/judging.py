@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.finding import Trouble, Verdict
+from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.conform.vectors.reading import Vector
 

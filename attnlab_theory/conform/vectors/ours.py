@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
-from attnlab_theory.conform.attention.conventions import WINDOWS, Conventions
-from attnlab_theory.conform.attention.reference import Attended, Problem, attend
-from attnlab_theory.conform.attention.tolerances import tolerance
+from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem, attend
+from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
+from attnlab_theory.conform.vectors.cases import Arrays, Case, arrays
+from attnlab_theory.conform.vectors.conventions import WINDOWS, Conventions
 
 VERSION = 1
 """The number of the cases and of the form in which they are written. Whoever changes either adds one."""

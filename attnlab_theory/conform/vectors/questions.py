@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.reference import Problem, shared
+from attnlab_theory.conform.kinds.softmax.reference import Problem, shared
 from attnlab_theory.conform.vectors.reading import Vector, by_head
 
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnlab_theory.conform.asking import shapes
-from attnlab_theory.conform.attention.layouts import has_batch, has_heads, laid_out, taken_in
 from attnlab_theory.conform.calls import Reply, call
 from attnlab_theory.conform.declarations import searched
 from attnlab_theory.conform.finding import Trouble, misshapen
 from attnlab_theory.conform.kinds.recurrence import DECAYS, RECURRENCE
+from attnlab_theory.conform.layouts import has_batch, has_heads, laid_out, taken_in
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.conform.vectors.judging import Compared, Judge, rounds
 from attnlab_theory.conform.vectors.reading import Vector

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.cases import Arrays, Case, storage
-from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.layouts import has_batch, has_heads
+from attnlab_theory.conform.case import storage
+from attnlab_theory.conform.layouts import has_batch, has_heads
+from attnlab_theory.conform.vectors.cases import Arrays, Case
+from attnlab_theory.conform.vectors.conventions import Conventions
 from attnlab_theory.conform.vectors.questions import Question
 
 

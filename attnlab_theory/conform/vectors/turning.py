@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.layouts import has_batch, has_heads
 from attnlab_theory.conform.finding import Fault, Trouble, Verdict, misshapen
+from attnlab_theory.conform.layouts import has_batch, has_heads
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import Call, Given

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
 from tests.conform import right
+from tests.conform.judging import suite as suite_of
 from tests.conform.right import plain
 
 
@@ -49,7 +49,7 @@ def unscaled(q, k, v, mask=None):
 
 
 def compared(target, other, kind="softmax"):
-    suite = AttentionSuite(Direct(target), kind)
+    suite = suite_of(Direct(target), kind)
     suite.against(Direct(other))
     return {row.name: row for row in suite.rows(("against", "differences"))}
 

@@ -1,13 +1,12 @@
 """A bias of its own for each batch element is handed over where it is taken, and must be used."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
-from attnlab_theory.conform.attention.attacks import COVERED, cases_of
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct, Place
+from tests.conform.judging import COVERED, cases_of
+from tests.conform.judging import suite as suite_of
 from tests.conform.wrong import whole
 
 
@@ -65,13 +64,13 @@ def beside_masks(q, k, v, mask=None, bias=None):
 
 
 def failing(target):
-    return {row.name for row in AttentionSuite(Direct(target), "bias").rows() if row.verdict == "fails"}
+    return {row.name for row in suite_of(Direct(target), "bias").rows() if row.verdict == "fails"}
 
 
 @pytest.mark.slow("the committed record of right code stays inside")
 @pytest.mark.parametrize("target", RIGHT, ids=lambda each: each.__name__)
 def test_right_code_holds_whether_it_takes_a_bias_for_each_element_or_not(target):
-    suite = AttentionSuite(Direct(target), "bias")
+    suite = suite_of(Direct(target), "bias")
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
     taken = dict(suite.profile)["a bias for each batch element"]
     assert taken == ("not taken" if target is for_all_elements else "taken")
@@ -81,14 +80,14 @@ def test_right_code_holds_whether_it_takes_a_bias_for_each_element_or_not(target
 @pytest.mark.parametrize("target", RIGHT[:-1], ids=lambda each: each.__name__)
 def test_right_code_holds_for_any_seed(target):
     """Judges four cases with 20 seeds in three dtypes."""
-    suite = AttentionSuite(Direct(target), "bias")
-    cases = cases_of("bias by element", suite.kind, suite.judge.way)
+    suite = suite_of(Direct(target), "bias")
+    cases = cases_of(suite, "bias by element")
     assert len(cases) == 4
     for seed in range(20):
         for kind in ("float32", "float64", "float16"):
             for case in cases:
-                outcome = suite.judge.judge(dataclasses.replace(case, seed=seed, kind=kind))
-                assert not outcome.fails, (seed, kind, outcome.why)
+                outcome = suite.judge.judge(case.replaced(seed=seed, type=kind))
+                assert not outcome.fails, (seed, kind, outcome)
 
 
 @pytest.mark.slow("a snippet that shows the bias of element 0 stays inside")
@@ -108,7 +107,7 @@ def test_a_bias_by_element_is_tried_beside_a_mask_by_element():
 
 @pytest.mark.parametrize("target", [of_element_0, of_element_0_without_heads])
 def test_the_snippet_hands_over_the_bias_of_each_element(target, capsys):
-    suite = AttentionSuite(Direct(target), "bias")
+    suite = suite_of(Direct(target), "bias")
     row = next(row for row in suite.rows(["bias by element"]))
     place = Place(folder="", file="", module=__name__, names=target.__name__, sees=Path())
     lines = suite.snippet(place, [row])
@@ -120,5 +119,5 @@ def test_the_snippet_hands_over_the_bias_of_each_element(target, capsys):
 
 @pytest.mark.slow("the same function, shown by the snippet of a bias, stays inside")
 def test_a_bias_beside_another_promise_is_judged_too():
-    suite = AttentionSuite(Direct(of_element_0), "softmax")
+    suite = suite_of(Direct(of_element_0), "softmax")
     assert "bias by element" in {row.name for row in suite.rows() if row.verdict == "fails"}

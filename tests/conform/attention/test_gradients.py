@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.attention.cases import Case, arrays
-from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.gradients import slopes
-from attnlab_theory.conform.attention.reference import attend
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.kinds.softmax.reference import attend
+from attnlab_theory.conform.kinds.softmax.slopes import slopes
+from attnlab_theory.conform.vectors.cases import Case, arrays
+from attnlab_theory.conform.vectors.conventions import Conventions
+from tests.conform.judging import suite as suite_of
 
 
 def of_jax(q, k, v, mask=None):
@@ -24,7 +24,7 @@ def keys_stopped(q, k, v):
 
 
 def gradients_of(target, kind="softmax", **declared):
-    return AttentionSuite(Direct(target), kind, declared).row("gradients")
+    return suite_of(Direct(target), kind, declared).row("gradients")
 
 
 @pytest.mark.slow("that gradients of the reference are its slopes stays inside")

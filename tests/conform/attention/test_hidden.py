@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
 from tests.conform.attention.wrong_together import PADDED, SUMS, attend, back, padded, with_sum
+from tests.conform.judging import suite as suite_of
 
 
 def row_of(target, kind, name):
-    (row,) = AttentionSuite(Direct(target), kind).rows([name])
+    (row,) = suite_of(Direct(target), kind).rows([name])
     return row
 
 

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.attention.attacks import COVERED
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct, place_of
+from tests.conform.judging import COVERED
+from tests.conform.judging import suite as suite_of
 from tests.conform.wrong import whole
 
 
@@ -86,7 +86,7 @@ RIGHT = {
 
 
 def rows(target, kind):
-    suite = AttentionSuite(Direct(target), kind)
+    suite = suite_of(Direct(target), kind)
     return suite, {row.name: row for row in suite.rows()}
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
+from tests.conform.judging import suite as suite_of
 from tests.conform.right import plain
 from tests.conform.wrong import whole
 
@@ -48,7 +48,7 @@ def capped(q, k, v, softcap):
 
 
 def judged(target, kind="softmax"):
-    suite = AttentionSuite(Direct(target), kind)
+    suite = suite_of(Direct(target), kind)
     return dict(suite.profile), {row.name for row in suite.rows() if row.verdict == "fails"}
 
 

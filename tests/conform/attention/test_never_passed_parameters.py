@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
 from tests.conform.attention.wrong_together import attend, back
+from tests.conform.judging import suite as suite_of
 
 
 def packed(bug):
@@ -72,14 +72,14 @@ WRONG = [
     ("make", "kind", "identity", "bug"), [(*each[:3], bug) for each in WRONG for bug in each[3]]
 )
 def test_what_is_known_by_its_name_is_handed_over_and_judged(make, kind, identity, bug):
-    suite = AttentionSuite(Direct(make(bug)), kind)
+    suite = suite_of(Direct(make(bug)), kind)
     assert [row.verdict for row in suite.rows([identity])] == ["fails"]
 
 
 @pytest.mark.slow("documents of three members stay inside", but=1)
 @pytest.mark.parametrize(("make", "kind", "identity"), [each[:3] for each in WRONG])
 def test_the_same_code_without_a_bug_holds_also_beside_other_features(make, kind, identity):
-    suite = AttentionSuite(Direct(make("")), kind)
+    suite = suite_of(Direct(make("")), kind)
     assert {row.name: row.verdict for row in suite.rows([identity, "pairs"])} == {
         identity: "holds",
         "pairs": "holds",
@@ -92,7 +92,7 @@ def half_known(q, k, v, mask=None, block_mask=None, *, need_weights=False, dropo
 
 
 def test_a_parameter_that_nothing_is_handed_over_for_is_named():
-    suite = AttentionSuite(Direct(half_known), "softmax")
+    suite = suite_of(Direct(half_known), "softmax")
     assert suite.never_passed == ["block_mask", "need_weights"]
 
 
@@ -101,7 +101,7 @@ def test_a_parameter_that_is_known_but_refused_is_named_too():
         assert segment_ids is None
         return attend(q, k, v)
 
-    suite = AttentionSuite(Direct(target), "softmax")
+    suite = suite_of(Direct(target), "softmax")
     assert suite.never_passed == ["segment_ids"]
     assert dict(suite.profile)["segment_ids"].startswith("not judged: AssertionError")
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct, place_of
+from tests.conform.judging import suite as suite_of
 from tests.conform.wrong import whole
 
 
@@ -23,7 +23,7 @@ def value_before_key(query, value, key=None, attention_mask=None):
 @pytest.mark.slow("names that say nothing, in the usual order, stay inside")
 @pytest.mark.parametrize(("target", "order"), [(values_first, "v, k, q"), (value_before_key, "q, v, k")])
 def test_right_code_in_another_order_holds_and_the_order_is_told(target, order):
-    suite = AttentionSuite(Direct(target), "softmax")
+    suite = suite_of(Direct(target), "softmax")
     assert ("called as", f"f({order}), by the names of its parameters") in suite.profile
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
 
@@ -32,7 +32,7 @@ def test_names_that_say_nothing_are_queries_keys_and_values():
     def plain(a, b, c):
         return whole(a, b, c)
 
-    suite = AttentionSuite(Direct(plain), "softmax")
+    suite = suite_of(Direct(plain), "softmax")
     assert "called as" not in dict(suite.profile)
     assert suite.row("plain").verdict == "holds"
 
@@ -52,7 +52,7 @@ def test_a_snippet_has_the_same_order(tmp_path):
     path.write_text(SHOWN)
     names = {}
     exec(SHOWN, names)
-    suite = AttentionSuite(Direct(names["turned"]), "softmax")
+    suite = suite_of(Direct(names["turned"]), "softmax")
     lines = suite.snippet(place_of(f"{path}::turned"), [*suite.rows(["plain", "odd widths"])])
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
     given, right = (float(x) for x in done.stdout.replace("is right", "").split("where"))

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from attnlab_theory.conform.advice import advised
-from attnlab_theory.conform.attention import unseen
-from attnlab_theory.conform.attention.attacks import cases_of
-from attnlab_theory.conform.attention.cases import Arrays, Case
-from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.reference import attend as exactly
-from attnlab_theory.conform.attention.suite import AttentionSuite
-from attnlab_theory.conform.attention.tolerances import tolerance
 from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.kinds.softmax import laws
+from attnlab_theory.conform.kinds.softmax.reference import attend as exactly
+from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
+from attnlab_theory.conform.vectors.cases import Arrays, Case
+from attnlab_theory.conform.vectors.conventions import Conventions
 from tests.conform import right
 from tests.conform.attention.wrong_together import attend, back
+from tests.conform.judging import cases_of
+from tests.conform.judging import suite as suite_of
 
 
 def scores_of(q, k):
@@ -51,7 +51,7 @@ def unnormalised(q, k, v):
     ],
 )
 def test_rows_that_do_not_sum_to_one_get_one_diagnosis(target, kind, why):
-    rows = [*AttentionSuite(Direct(target), kind).rows()]
+    rows = [*suite_of(Direct(target), kind).rows()]
     assert [(row.name, row.verdict) for row in rows] == [("visibility", "fails")]
     assert rows[0].line.endswith(f"and not to one, {why}")
 
@@ -67,7 +67,7 @@ def test_a_normaliser_that_is_slightly_off_is_told_by_the_numbers():
         raised = np.exp(scores_of(q, k))
         return raised / (raised.sum(-1, keepdims=True) + q.dtype.type(1e-3)) @ v
 
-    failing = {row.name for row in AttentionSuite(Direct(target), "softmax").rows(["visibility", "plain", "ties"])}
+    failing = {row.name for row in suite_of(Direct(target), "softmax").rows(["visibility", "plain", "ties"])}
     assert failing == {"visibility", "plain", "ties"}
 
 
@@ -87,7 +87,7 @@ def shared_by_name(*, value, key, query):
     ("target", "kind"), [(by_name, "softmax"), (by_short_names, "bias"), (shared_by_name, "grouped-query")]
 )
 def test_q_k_and_v_that_have_no_places_are_handed_over_by_name(target, kind):
-    suite = AttentionSuite(Direct(target), kind)
+    suite = suite_of(Direct(target), kind)
     rows = suite.rows(["visibility", "plain", "masks", "non-contiguous", "inputs unchanged"])
     assert {row.verdict for row in rows} == {"holds"}
     assert suite.never_passed == []
@@ -100,7 +100,7 @@ def test_a_snippet_hands_them_over_by_name(capsys):
     from attnlab_theory.conform.callers import Place
 
     globals()["wrong"] = wrong
-    suite = AttentionSuite(Direct(wrong), "softmax")
+    suite = suite_of(Direct(wrong), "softmax")
     rows = [*suite.rows(["plain"])]
     place = Place(folder="", file="", module=__name__, names="wrong", sees=None)
     for lines in (suite.snippet(place, rows), suite.replay([place], rows)):
@@ -125,7 +125,7 @@ def dying(at):
 
 @pytest.mark.parametrize("at", [(1,), (3,), (2, 4)])
 def test_a_target_that_died_once_is_not_called_random(at):
-    suite = AttentionSuite(Direct(dying(at)), "softmax")
+    suite = suite_of(Direct(dying(at)), "softmax")
     assert "MemoryError: transient" in dict(suite.profile)["the same call"]
 
 
@@ -136,7 +136,7 @@ def test_a_target_that_draws_and_dies_once_is_still_called_random():
         return right_one(q, k, v) * np.random.random()  # noqa: NPY002 (the shared source is the one that is seeded)
 
     with pytest.raises(ValueError, match="draws random numbers"):
-        AttentionSuite(Direct(target), "softmax")
+        suite_of(Direct(target), "softmax")
 
 
 def scaled_keys(q, k, v):
@@ -178,17 +178,17 @@ def test_a_row_that_holds_says_which_wrong_scale_would_hold_too(monkeypatch):
 
         return target
 
-    monkeypatch.setattr(unseen, "SEEN", 1e-3)
-    suite = AttentionSuite(Direct(scaled(1)), "softmax")
+    monkeypatch.setattr(laws, "SEEN", 1e-3)
+    suite = suite_of(Direct(scaled(1)), "softmax")
     (row,) = suite.rows(["float16"])
-    error = unseen.unseen_error(suite.judge, cases_of("float16", suite.kind, suite.judge.way))
+    error = laws.unseen_error(suite.judge, cases_of(suite, "float16"))
     assert (row.verdict, f"; a scale wrong by less than {error:.0%} would hold" in row.line) == ("holds", True)
     assert 1e-3 < error < 0.25
     for wrong, verdict in ((1 + 0.7 * error, "holds"), (1 + 1.3 * error, "fails")):
-        (row,) = AttentionSuite(Direct(scaled(wrong)), "softmax", {"scale": "rsqrt"}).rows(["float16"])
+        (row,) = suite_of(Direct(scaled(wrong)), "softmax", {"scale": "rsqrt"}).rows(["float16"])
         assert row.verdict == verdict
 
 
 def test_a_row_that_sees_a_quarter_says_nothing_of_it():
-    (row,) = AttentionSuite(Direct(attend), "softmax").rows(["plain"])
+    (row,) = suite_of(Direct(attend), "softmax").rows(["plain"])
     assert "scale" not in row.line

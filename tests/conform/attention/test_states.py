@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.attention.attacks import COVERED
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct, Fenced
 from tests.conform.attention.wrong_states import MADE, hides_keys
+from tests.conform.judging import COVERED
+from tests.conform.judging import suite as suite_of
 from tests.conform.right import plain
 
 
 def failing(target):
-    return {row.name for row in AttentionSuite(Direct(target), "softmax").rows() if row.verdict == "fails"}
+    return {row.name for row in suite_of(Direct(target), "softmax").rows() if row.verdict == "fails"}
 
 
 @pytest.mark.slow("bugs of seldom calls, each at its identity, stay inside")
@@ -48,7 +48,7 @@ def test_many_calls_of_what_is_slow_are_not_judged(tmp_path):
     """Starts a process, in which every call sleeps."""
     (tmp_path / "mine.py").write_text(SLOW)
     with Fenced(f"{tmp_path}/mine.py::slow", seconds=1.0) as caller:
-        row = AttentionSuite(caller, "softmax").row("repetitions")
+        row = suite_of(caller, "softmax").row("repetitions")
     assert (row.verdict, "--call-seconds" in row.line) == ("not judged", True)
 
 
@@ -56,8 +56,8 @@ def test_what_a_mask_of_keys_means_is_told():
     def keeps(q, k, v, key_padding_mask=None):
         return plain(q, k, v, None if key_padding_mask is None else key_padding_mask[:, None, None])
 
-    assert dict(AttentionSuite(Direct(keeps), "softmax").profile)["key_padding_mask"] == "True keeps (guessed)"
-    profile = dict(AttentionSuite(Direct(hides_keys("")), "softmax").profile)
+    assert dict(suite_of(Direct(keeps), "softmax").profile)["key_padding_mask"] == "True keeps (guessed)"
+    profile = dict(suite_of(Direct(hides_keys("")), "softmax").profile)
     assert (profile["key_padding_mask"], profile["lengths"]) == (
         "True hides (guessed)",
         "keys that count (guessed)",
@@ -65,12 +65,12 @@ def test_what_a_mask_of_keys_means_is_told():
 
 
 def test_an_argument_that_is_ignored_fails():
-    row = AttentionSuite(Direct(lambda q, k, v, lengths=None: plain(q, k, v)), "softmax").row("padding by element")
+    row = suite_of(Direct(lambda q, k, v, lengths=None: plain(q, k, v)), "softmax").row("padding by element")
     assert (row.verdict, row.line) == ("fails", "lengths: weights do not follow it")
 
 
 def test_no_queries_and_no_keys_are_told():
-    row = AttentionSuite(Direct(plain), "softmax").row("no tokens")
+    row = suite_of(Direct(plain), "softmax").row("no tokens")
     assert row.verdict == "convention"
     assert row.line.startswith("no queries: an empty output; no keys: refused: ValueError")
 
@@ -92,11 +92,9 @@ def plain_scores(q, k):
 
 
 def test_the_rule_of_flash_attention_is_told_beside_the_tolerance():
-    careful, careless = (
-        AttentionSuite(Direct(target), "softmax").row("float16") for target in (plain, halves_in_sums)
-    )
+    careful, careless = (suite_of(Direct(target), "softmax").row("float16") for target in (plain, halves_in_sums))
     assert (careful.verdict, careless.verdict) == ("holds", "holds")
     assert 0 < careful.rule < 1
     assert careless.rule > careful.rule
     assert f"{careful.rule:.2g} of what flash-attention's rule allows" in careful.line
-    assert AttentionSuite(Direct(plain), "softmax").row("plain").rule is None
+    assert suite_of(Direct(plain), "softmax").row("plain").rule is None

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.attention.attacks import COVERED, cases_of
-from attnlab_theory.conform.attention.features import SIZES, columns_of
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.identities import features
+from attnlab_theory.conform.kinds.softmax.declaration import SIZES
 from tests.conform.attention.wrong_together import DECODER, MEMORY, attend, back, decoder, reads_memory
+from tests.conform.judging import COVERED, cases_of
+from tests.conform.judging import suite as suite_of
 
 
 def rows_of(target, kind, names=COVERED):
-    return {row.name: row for row in AttentionSuite(Direct(target), kind).rows(names)}
+    return {row.name: row for row in suite_of(Direct(target), kind).rows(names)}
 
 
 def failing(target, kind, names=COVERED):
@@ -45,23 +46,21 @@ def test_views_of_memory_that_are_read_right_hold():
 
 
 def test_every_two_features_of_a_decoder_stand_beside_each_other_at_some_size():
-    suite = AttentionSuite(Direct(decoder("")), "causal")
-    cases = cases_of("pairs", suite.kind, suite.judge.way)
-    assert any(not case.causal and case.window and case.groups < case.heads for case in cases)
+    suite = suite_of(Direct(decoder("")), "causal")
+    cases = cases_of(suite, "pairs")
+    assert any(not case["causal"] and case["window"] and case["groups"] < case["heads"] for case in cases)
     for wanted in (
-        lambda case: case.causal and case.groups < case.heads,
-        lambda case: case.causal and case.window == 3,
-        lambda case: case.groups < case.heads and case.kind == "float16",
-        lambda case: case.mask != "none" and case.keys == 257,
-        lambda case: case.memory == "transposed" and case.queries == 1,
-        lambda case: case.batch == case.queries == case.keys,
-        lambda case: (case.heads, case.groups) == (32, 8),
+        lambda case: case["causal"] and case["groups"] < case["heads"],
+        lambda case: case["causal"] and case["window"] == 3,
+        lambda case: case["groups"] < case["heads"] and case.type == "float16",
+        lambda case: case["pair mask"] and case["keys"] == 257,
+        lambda case: case["memory"] == "transposed" and case["queries"] == 1,
+        lambda case: case["batch"] == case["queries"] == case["keys"],
+        lambda case: (case["heads"], case["groups"]) == (32, 8),
     ):
         assert any(wanted(case) for case in cases)
     assert len(SIZES) <= 16
-    assert {"causal", "groups", "window", "mask", "softcap", "bias", "types", "memory"} < {
-        *columns_of(suite.kind, suite.judge.way)
-    }
+    assert {"causal", "groups", "window", "mask", "softcap", "bias", "types", "memory"} < {*features(suite.judge)}
 
 
 def test_features_that_are_refused_together_are_told_and_the_other_pairs_still_asked():
@@ -86,7 +85,7 @@ def test_views_and_shapes_that_are_refused_are_told():
 
     found = rows_of(target, "softmax", ["pairs", "non-contiguous"])
     assert {row.verdict for row in found.values()} == {"convention"}
-    assert "transposed: ValueError: the last axis" in found["non-contiguous"].line
+    assert "(transposed) is refused: ValueError: the last axis" in found["non-contiguous"].line
     assert all(said in found["pairs"].line for said in ("memory: ValueError", "of width 256: ValueError"))
 
 
@@ -124,8 +123,8 @@ def aligned(*, flag, window):
 )
 @pytest.mark.parametrize("kind", ["softmax", "causal"])
 def test_a_flag_and_a_window_that_stand_apart_to_more_keys_are_not_set_beside_each_other(kind, flag, window, asked):
-    suite = AttentionSuite(Direct(aligned(flag=flag, window=window)), kind)
-    assert ("window" in columns_of(suite.kind, suite.judge.way)) == asked
+    suite = suite_of(Direct(aligned(flag=flag, window=window)), kind)
+    assert ("window" in features(suite.judge)) == asked
     assert {row.verdict for row in suite.rows(["pairs", "more queries", "more keys"])} == {"holds"}
 
 
@@ -138,7 +137,7 @@ def test_a_window_of_the_past_where_a_flag_hides_the_future_and_to_either_side_e
             seen = seen & (far < window if is_causal else abs(far) <= window // 2)
         return attend(q, k, v, seen)
 
-    suite = AttentionSuite(Direct(target), kind)
+    suite = suite_of(Direct(target), kind)
     assert dict(suite.profile)["window = w beside is_causal"] == "w keys back, itself included"
     assert {row.verdict for row in suite.rows(["pairs"])} == {"holds"}
 

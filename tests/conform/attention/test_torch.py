@@ -3,8 +3,8 @@
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
+from tests.conform.judging import suite as suite_of
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -81,7 +81,7 @@ class Projecting(torch.nn.Module):
 
 
 def judged(target, kind):
-    suite = AttentionSuite(Direct(target), kind)
+    suite = suite_of(Direct(target), kind)
     return dict(suite.profile), {row.name: row for row in suite.rows()}, suite
 
 
@@ -142,7 +142,7 @@ def test_dropout_is_switched_off_and_that_is_said():
 )
 def test_what_cannot_be_judged_gets_one_line_with_the_remedy(target, said):
     with pytest.raises(ValueError, match=said) as raised:
-        AttentionSuite(Direct(target), "softmax")
+        suite_of(Direct(target), "softmax")
     assert "\n" not in str(raised.value)
 
 
@@ -173,7 +173,7 @@ def of_library(q, k, v, mask=None):
 
 
 def test_the_fast_path_of_torchs_module_differs_in_rows_that_see_nothing():
-    row = AttentionSuite(Direct(of_library), "multi-head", {"layout": "bthd"}).row("gradient mode")
+    row = suite_of(Direct(of_library), "multi-head", {"layout": "bthd"}).row("gradient mode")
     assert row.verdict == "fails"
     assert "is NaN under no_grad, and zeros with gradients" in row.line
 

@@ -5,10 +5,9 @@ import sys
 
 import pytest
 
-from attnlab_theory.conform.attention.cases import Case
-from attnlab_theory.conform.attention.gradients import judged
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct, place_of
+from attnlab_theory.conform.kinds.softmax.slopes import compared
+from tests.conform.judging import suite as suite_of
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -16,7 +15,7 @@ SEEDS = range(20)
 
 
 def gradients_of(target, kind="softmax", **declared):
-    return AttentionSuite(Direct(target), kind, declared).row("gradients")
+    return suite_of(Direct(target), kind, declared).row("gradients")
 
 
 def torch_targets():
@@ -127,7 +126,7 @@ def test_right_gradients_of_torch_hold_however_they_are_had(name):
     ],
 )
 def test_a_bug_that_only_gradients_show_fails_there_alone(bug):
-    suite = AttentionSuite(
+    suite = suite_of(
         Direct(torch_targets()[2][bug]), KINDS.get(bug, "softmax"), {"framework": "torch", "layout": "bhtd"}
     )
     assert {row.name for row in suite.rows() if row.verdict == "fails"} == {"gradients"}
@@ -147,12 +146,13 @@ def test_right_gradients_of_20_seeds_are_within_their_tolerance(kind):
     right, _, _ = torch_targets()
     worst = 0.0
     for name in ("right", "with maximum", "log-sum-exp", "by hand"):
-        judge = AttentionSuite(Direct(right[name]), "softmax", {"framework": "torch", "layout": "bhtd"}).judge
+        judge = suite_of(Direct(right[name]), "softmax", {"framework": "torch", "layout": "bhtd"}).judge
         for seed in SEEDS:
             t, s = ((5, 5), (3, 17), (9, 2), (17, 17))[seed % 4]
-            values = ("plain", "ties", "dominant", "zeros")[seed // 4 % 4]
-            found = judged(judge, Case(queries=t, keys=s, kind=kind, seed=seed, values=values))
-            assert (found.verdict, found.line) == ("holds", "")
+            values = (None, "ties", "attracting", "zeros")[seed // 4 % 4]
+            (case,) = judge.cases([{"queries": t, "keys": s, "type": kind, "seed": seed, "values": values}])
+            found = compared(judge, case)
+            assert found.verdict == "holds"
             worst = max(worst, found.ratio)
     print(f"{kind}: the largest error is {worst:.3g} of its tolerance")
     assert worst > 1e-3
@@ -185,7 +185,7 @@ def test_a_gradient_that_nobody_computes_is_shown_as_zero(tmp_path):
     path.write_text(DETACHED)
     names = {}
     exec(DETACHED, names)
-    suite = AttentionSuite(Direct(names["detached"]), "softmax", {"framework": "torch", "layout": "bhtd"})
+    suite = suite_of(Direct(names["detached"]), "softmax", {"framework": "torch", "layout": "bhtd"})
     failed = [row for row in suite.rows(["gradients"]) if row.verdict == "fails"]
     lines = suite.replay([place_of(f"{path}::detached")], failed)
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
+from tests.conform.judging import suite as suite_of
 from tests.conform.right import plain
 
 
@@ -21,7 +21,7 @@ def steep(q, k, v, mask=None):
 
 
 def judged(target):
-    suite = AttentionSuite(Direct(target), "softmax")
+    suite = suite_of(Direct(target), "softmax")
     return dict(suite.profile), [row.name for row in suite.rows() if row.verdict == "fails"]
 
 

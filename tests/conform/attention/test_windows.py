@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
+from tests.conform.judging import suite as suite_of
 from tests.conform.right import plain
 
 
@@ -56,14 +56,14 @@ def wider_when_long(q, k, v, window_size=(-1, -1)):
 
 
 def failing(target):
-    return {row.name for row in AttentionSuite(Direct(target), "sliding-window").rows() if row.verdict == "fails"}
+    return {row.name for row in suite_of(Direct(target), "sliding-window").rows() if row.verdict == "fails"}
 
 
 @pytest.mark.slow("a pair by default that is switched off stays inside")
 @pytest.mark.parametrize("target", RIGHT, ids=lambda each: each.__name__)
 def test_right_code_holds_and_its_profile_says_how_the_window_is_handed_over(target):
     assert failing(target) == set()
-    profile = dict(AttentionSuite(Direct(target), "sliding-window").profile)
+    profile = dict(suite_of(Direct(target), "sliding-window").profile)
     assert profile["a window of w = 3"] == RIGHT[target]
     if target is alike:
         assert "refused: ValueError: both sides alike" in profile["a window of (w, 0)"]
@@ -97,6 +97,6 @@ def test_a_pair_that_is_on_by_default_is_switched_off_where_no_window_is_judged(
         seen = (back <= left if left >= 0 else True) & (back >= -right if right >= 0 else True)
         return plain(q, k, v, np.broadcast_to(seen, back.shape))
 
-    suite = AttentionSuite(Direct(near), "softmax")
+    suite = suite_of(Direct(near), "softmax")
     assert ("window_size", "[2, 1] by default, and [-1, -1] where it is not asked") in suite.profile
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []

@@ -1,20 +1,15 @@
 """Right code, with a hundred seeds at each type: nobody is accused, and what the largest errors are."""
 
-import dataclasses
 import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 
-from attnlab_theory.conform.attention.cases import Case
-from attnlab_theory.conform.attention.guessing import fitted, guessed
-from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.kinds import KINDS
-from attnlab_theory.conform.precision import Precision
 from tests.conform import right, wrong
 from tests.conform.calibration.ways import everything, future_hidden, near
+from tests.conform.judging import suite
 
 
 class Right(NamedTuple):
@@ -74,41 +69,32 @@ TYPES = {
 }
 
 
-def cases(seed: int) -> Iterator[Case]:
-    """Ten cases of one seed."""
-    sizes = {"queries": 6, "keys": 6}
-    yield Case(seed=seed, **sizes)
-    yield Case(seed=seed, queries=4, keys=9)
-    yield Case(seed=seed, queries=17, keys=17)
-    yield Case(seed=seed, width=64, value_width=7, **sizes)
-    for values in ("large", "negative", "dominant", "offset"):
-        yield Case(seed=seed, values=values, **sizes)
-    yield Case(seed=seed, mask="random", **sizes)
-    yield Case(seed=seed, mask="padded end", queries=4, keys=9)
+def cases() -> Iterator[dict[str, Any]]:
+    """Ten cases, in short."""
+    yield {"length": 6}
+    yield {"queries": 4, "keys": 9}
+    yield {"length": 17}
+    yield {"width": 64, "value_width": 7, "length": 6}
+    yield from ({"values": values, "length": 6} for values in ("very large", "negative", "attracting", "offset"))
+    yield {"pair mask": "random", "length": 6}
+    yield {"pair mask": "padded end", "queries": 4, "keys": 9}
 
 
 def asked(each: Right, kind: str, seeds: int) -> dict[str, Any]:
     """What became of one piece of right code at one type."""
-    promised = KINDS[each.kind]
-    caller = Direct(each.target, each.name)
-    way = guessed(caller, promised, {"framework": each.framework, **each.declared}).way
-    judge = Judge(caller, way)
+    declared = {"framework": each.framework, **each.declared}
+    judge = suite(Direct(each.target, each.name), each.kind, declared).judge
+    window = {"window": 3} if "window" in judge.convention.names and each.kind == "sliding-window" else {}
     alarms, loose, count, first = 0, 0, 0, ""
-    for seed in range(seeds):
-        for case in cases(1000 + seed):
-            if case.mask != "none" and not way.mask:
-                continue
-            case = dataclasses.replace(fitted(case, promised, way), kind=kind)
-            if promised.wants == "window":
-                case = dataclasses.replace(case, window=3)
-            judge.precision = Precision()
+    for seed in range(1000, 1000 + seeds):
+        for case in judge.cases({**spec, **window, "type": kind, "seed": seed} for spec in cases()):
+            judge.narrow = ""
             outcome = judge.judge(case)
             count += 1
             # What keeps the tolerance of float32 alone is told of a target, but is an alarm here.
-            why = outcome.why or judge.precision.line()
-            alarms += bool(why)
-            loose += not outcome.judged
-            first = first or why
+            alarms += outcome.fails or bool(judge.narrow)
+            loose += not outcome.is_judged
+            first = first or (str(outcome) if outcome.fails or judge.narrow else "")
     return {
         "code": each.name,
         "kind": each.kind,

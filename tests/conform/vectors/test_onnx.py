@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.conform.attention.reference import attend
-from attnlab_theory.conform.attention.tolerances import tolerance
 from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.kinds.softmax.reference import attend
+from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.conform.vectors import reading
 from tests.conform.wrong import whole
 

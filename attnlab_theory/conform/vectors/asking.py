@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
-from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.layouts import laid_out, taken_in, weights_layout
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.finding import Trouble, misshapen, trouble_of
+from attnlab_theory.conform.layouts import laid_out, taken_in, weights_layout
+from attnlab_theory.conform.vectors.cases import Arrays, Case, arrays
+from attnlab_theory.conform.vectors.conventions import Conventions
 
 
 class Answer(NamedTuple):

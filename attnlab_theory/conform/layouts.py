@@ -17,38 +17,14 @@ LAYOUTS: Mapping[str, str] = {
 
 def laid_out(x: np.ndarray, layout: str) -> np.ndarray:
     """An array [b h t d] as a target of this layout takes it."""
-    match layout:
-        case "bhtd":
-            return x
-        case "bthd":
-            return x.transpose(0, 2, 1, 3)
-        case "htd":
-            return x[0]
-        case "thd":
-            return x[0].transpose(1, 0, 2)
-        case "btd":
-            return x[:, 0]
-        case "td":
-            return x[0, 0]
-    raise ValueError(f"unknown layout {layout!r}; there are {', '.join(LAYOUTS)}")
+    return eval(LAYOUTS[layout].format(x="x"), {"x": x})
 
 
 def taken_in(x: np.ndarray, layout: str) -> np.ndarray:
     """The reverse of `laid_out`."""
-    match layout:
-        case "bhtd":
-            return x
-        case "bthd":
-            return x.transpose(0, 2, 1, 3)
-        case "htd":
-            return x[None]
-        case "thd":
-            return x.transpose(1, 0, 2)[None]
-        case "btd":
-            return x[:, None]
-        case "td":
-            return x[None, None]
-    raise ValueError(f"unknown layout {layout!r}; there are {', '.join(LAYOUTS)}")
+    kept = [axis for axis in "bhtd" if axis in layout]
+    found = x.transpose([layout.index(axis) for axis in kept])
+    return found[tuple(slice(None) if axis in layout else None for axis in "bhtd")]
 
 
 def has_batch(layout: str) -> bool:

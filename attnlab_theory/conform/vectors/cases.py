@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform.case import rounded, storage
+
 VALUES: Mapping[str, tuple[str, ...]] = {
     "plain": (),
     "whole": ("q, k, v = np.round(q), np.round(k), np.round(v)",),
@@ -137,11 +139,6 @@ def asks(case: Case, role: str) -> bool:
     return case.mask != "none" if role == "mask" else bool(getattr(case, role))
 
 
-def storage(kind: str) -> str:
-    """The type of numpy in which a type is handed over: numpy has no bfloat16."""
-    return "float32" if kind == "bfloat16" else kind
-
-
 def lines(case: Case) -> list[str]:
     """The lines of numpy that draw the arrays `q`, `k`, `v`, `mask` and `bias` of a case."""
     half = case.kind in ("float16", "bfloat16")
@@ -202,13 +199,3 @@ def arrays(case: Case) -> Arrays:
     found: dict[str, Any] = {name: names.get(name) for name in Arrays._fields}
     floats = {x: rounded(y, case.kind) for x, y in found.items() if y is not None and y.dtype.kind == "f"}
     return Arrays(**found | floats)
-
-
-def rounded(x: np.ndarray, kind: str) -> np.ndarray:
-    """The nearest bfloat16, in float32, where that is the type; else the array itself."""
-    if kind != "bfloat16":
-        return x
-    bits = np.ascontiguousarray(x).view(np.uint32)
-    even = ((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF)
-    near = ((bits + even) & np.uint32(0xFFFF0000)).view(np.float32)
-    return np.where(np.isfinite(x), near, x)

@@ -38,7 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.attention.reference import Attended, Problem
+from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem
 
 HALF_EPS = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """u, by the name of a type: half of the distance from 1 to the next number."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform import scales
-from attnlab_theory.conform.attention import masks
-from attnlab_theory.conform.attention.cases import ROLES, Arrays, Case, asks
-from attnlab_theory.conform.attention.layouts import has_batch, laid_out, weights_layout
-from attnlab_theory.conform.attention.reference import Problem, shared
+from attnlab_theory.conform import masks, scales
+from attnlab_theory.conform.calling import Convention
+from attnlab_theory.conform.kinds.softmax.reference import Problem, shared
+from attnlab_theory.conform.layouts import laid_out, weights_layout
+from attnlab_theory.conform.vectors.cases import ROLES, Arrays, Case, asks
 
 WINDOWS = ("w keys back, itself included", "w keys back and itself", "w keys to either side", "w/2 to either side")
 """What a window of w lets a query see."""
@@ -19,6 +19,27 @@ WINDOWS = ("w keys back, itself included", "w keys back and itself", "w keys to 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conventions:
     """One way to call a target, and to read it."""
+
+    @classmethod
+    def of(cls, found: Convention) -> "Conventions":
+        """The same of a convention of the engine."""
+        own = {x: y for x, y in found.chosen.items() if x in cls.__dataclass_fields__}
+        roles = {"pair mask": "mask", "shares": "grouped", "mask": "padding", "key lengths": "lengths"}
+        more = {
+            "framework": found.framework,
+            "operands": "".join(found.placed or tuple(x for x in found.names if x in ("q", "k", "v"))),
+            "by_name": () if found.placed else tuple(found.names[x] for x in "qkv"),
+            "mask": found.chosen["pair mask"],
+            "padding": found.chosen["mask"],
+            "mask_shape": {"--ts": "ts", "b1ts": "b1ts", "b-ts": "bts"}[found.chosen["pair mask shape"]],
+            "whole_bias": found.chosen["bias shape"] == "bhts",
+            "paired": found.chosen["window pair"],
+            "same_width": found.chosen["same width"],
+            "names": {roles.get(x, x): y for x, y in found.names.items() if x not in ("q", "k", "v")},
+            "always": found.always,
+            "musts": frozenset(roles.get(x, x) for x in found.required - {*"qkv"}),
+        }
+        return cls(**{**own, **more})
 
     framework: str = "numpy"
     layout: str = "bhtd"
@@ -117,7 +138,7 @@ class Conventions:
         found = [laid_out(getattr(given, name), self.layout) for name in self.operands]
         given = self._filled(given, case)
         if given.mask is not None:
-            mask = masks.shaped(given.mask, self.mask_shape, self.layout, case.batch)
+            mask = _shaped(given.mask, self.mask_shape, self.layout, case.batch)
             found.append(masks.said(mask, self.mask, given.q.dtype))
         if given.bias is not None:
             axes, bias = weights_layout(self.layout), given.bias
@@ -188,10 +209,13 @@ class Conventions:
         return found if given.sinks is None else found.with_sinks(given.sinks)
 
 
-def hiding(way: Conventions) -> list[dict[str, Any]]:
-    """The fields of a case that hide the last third of the keys, by each mask that a target takes."""
-    masks: list[dict[str, Any]] = [{"mask": "padded end"}] if way.mask else []
-    return masks + ([{"padding": "third"}] if "padding" in way.names and has_batch(way.layout) else [])
+def _shaped(mask: np.ndarray, shape: str, layout: str, batch: int) -> np.ndarray:
+    """A mask [t s], [b 1 t s] or [b h t s] with the axes that a target takes."""
+    if mask.ndim == 2 and shape != "ts":
+        mask = np.repeat(mask[None, None], batch, axis=0)
+    if mask.ndim != 4:
+        return mask
+    return mask[:, 0] if shape == "bts" else laid_out(mask, weights_layout(layout))
 
 
 def within(meaning: str, width: int, queries: int, keys: int, shift: int, ahead: int | None = None) -> np.ndarray:

@@ -1,1 +1,0 @@
-"""The kinds that are functions of queries, keys and values."""

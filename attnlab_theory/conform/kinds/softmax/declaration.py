@@ -1,0 +1,388 @@
+"""Softmax attention as a declaration, and the kinds that promise something more of it.
+
+A query sees what its place, a window and the masks leave. The scores of that are softmaxed, and weigh the values.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.conform import scales
+from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.identities import (
+    Covering,
+    RightAt,
+    again,
+    apart,
+    empty_batch,
+    is_polite,
+    right_at,
+    sized,
+    untouched,
+)
+from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Stage
+from attnlab_theory.conform.kinds.softmax import compared, conventions, laws, slopes, states
+from attnlab_theory.conform.kinds.softmax.halves import share
+from attnlab_theory.conform.kinds.softmax.reference import Problem, attend, shared
+from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, tolerance
+
+WIDE = 1000
+"""A window that hides nothing in any case."""
+
+CAP = 3.0
+"""A cap that scores of normal queries and keys do feel."""
+
+
+def within(meaning: str, width: int, case: Case, shift: int) -> np.ndarray:
+    """What a window lets each query see, [t s].
+
+    Args:
+        meaning: w tokens back, to either side, or half of it to either side.
+        width: the number that was handed over.
+        case: its lengths, and how many keys after itself a query sees, where that is another number.
+        shift: the place of query 0 among the keys.
+    """
+    back = np.arange(case["queries"])[:, None] + shift - np.arange(case["keys"])
+    match meaning:
+        case "w keys back, itself included":
+            return (back >= 0) & (back < width)
+        case "w keys back and itself":
+            return (back >= 0) & (back <= width)
+        case "w keys to either side":
+            return (back <= width) & (back >= -(width if case["ahead"] is None else case["ahead"]))
+    return abs(back) <= width // 2
+
+
+def visible(case: Case, chosen: Chosen) -> np.ndarray:
+    """What each query may see by its place, [t s]."""
+    t, s = case["queries"], case["keys"]
+    shift = 0 if chosen["alignment"] == "start" else s - t
+    seen = np.tri(t, s, shift, dtype=bool) if case["causal"] else np.ones((t, s), bool)
+    width = chosen["fixed_window"] if case["window"] is None else case["window"]
+    if chosen["window"] and width is not None:
+        meaning = chosen["causal_window"] if chosen["causal"] == "asked" and case["causal"] else ""
+        seen = seen & within(meaning or chosen["window"], width, case, shift)
+    return seen
+
+
+def problem(case: Case, chosen: Chosen, made: Mapping[str, np.ndarray]) -> Problem:
+    """What a case asks, exactly."""
+    t, s = case["queries"], case["keys"]
+    k, v = (shared(made[x], case["heads"], interleaved=chosen["interleaved"]) for x in "kv")
+    scale = scales.factor(chosen["scale"], case["width"]) if case["scale"] is None else case["scale"]
+    seen, bias = visible(case, chosen)[None, None], made.get("bias")
+    seen = seen & made.get("pair_mask", True)
+    if "mask" in made:
+        seen = seen & made["mask"][:, None, None]
+    if "key_lengths" in made:
+        seen = seen & (np.arange(s) < made["key_lengths"][:, None, None, None])
+    if "segments" in made:
+        own = made["segments"][:, None]
+        seen = seen & (own[..., -t:, None] == own[..., None, :])
+    if "slopes" in made:
+        far = abs(np.arange(t)[:, None] + (0 if chosen["alignment"] == "start" else s - t) - np.arange(s))
+        bias = (0.0 if bias is None else bias) - made["slopes"][:, None, None].astype(float) * far
+    if bias is not None and np.isneginf(bias).any():
+        # What has a bias of minus infinity is hidden.
+        seen, bias = seen & ~np.isneginf(bias), np.where(np.isneginf(bias), 0, bias)
+    found = Problem(made["q"], k, v, scale, seen, bias, case["softcap"] or chosen["fixed_softcap"])
+    sinks = made.get("sinks")
+    return found if sinks is None or np.isneginf(sinks).all() else found.with_sinks(sinks)
+
+
+def right(case: Case, chosen: Chosen, made: Mapping[str, np.ndarray]) -> Right:
+    """The output, [b h t e], and the weights beside it. Rows that see nothing are not judged."""
+    given = problem(case, chosen, made)
+    exact = attend(given)
+
+    @functools.lru_cache(None)
+    def bound(kind: str, accumulate: str) -> Any:
+        # What is coarser than what was given may have been rounded first.
+        return tolerance(given, exact, kind, accumulate, cast=HALF_EPS[kind] > HALF_EPS[case.type])
+
+    # A sink is a key of the reference alone.
+    weights = np.where(given.visible.any(-1, keepdims=True), exact.weights, np.nan)[..., : case["keys"]]
+    return Right(
+        exact.output,
+        lambda kind, accumulate: bound(kind, accumulate).output,
+        {"problem": given, "exact": exact},
+        lambda kind, accumulate: bound(kind, accumulate).loose,
+        ("bhts", weights, lambda kind, accumulate: bound(kind, accumulate).weights[..., : case["keys"]]),
+    )
+
+
+def by_place(case: Case, chosen: Chosen) -> bool:
+    """Whether what a query sees depends on its place."""
+    has_window = chosen["window"] and (case["window"] is not None or chosen["fixed_window"] is not None)
+    return bool(case["causal"] or has_window)
+
+
+def promised(case: Case, chosen: Chosen) -> bool:
+    """Whether anything is promised at a case."""
+    t, s, has_batch = case["queries"], case["keys"], "b" in chosen["layout"]
+    # Queries before all keys see nothing: they are judged by themselves.
+    apart = {"square": t != s, "end": t > s, "start": False}[chosen["alignment"]]
+    shares = case["groups"] != case["heads"]
+    masks = {"b1ts": chosen["by_element"] and has_batch, "bhts": chosen["by_head"]}
+    return (
+        not (by_place(case, chosen) and apart)
+        and not (shares and (not chosen["shares"] or case["heads"] % case["groups"]))
+        and not (case["pair mask"] and not masks.get(case["pair mask axes"], True))
+        and not (case["bias axes"] and not (chosen["bias_by_element"] and has_batch))
+        and not (case["mask"] and not has_batch)
+        and not (case["ahead"] is not None and not chosen["uneven"])
+        and not ((case["segments"] == "documents" or case["slopes"] == "halves") and t != s)
+    )
+
+
+def _sizes(batch: int, heads: int, groups: int, *numbers: int) -> dict[str, int]:
+    (one,) = sized(numbers)  # pyright: ignore[reportArgumentType]
+    return {"batch": batch, "heads": heads, "groups": groups, **one}
+
+
+SIZES = tuple(
+    _sizes(*each)
+    for each in (
+        (2, 4, 2, 6, 6, 4, 3),
+        (6, 4, 2, 6, 6, 7, 8),  # as many batch elements as queries
+        (4, 4, 2, 3, 7, 2, 5),  # as heads
+        (7, 2, 1, 4, 7, 4, 4),  # as keys
+        (1, 9, 3, 5, 5, 7, 2),
+        (2, 16, 4, 3, 5, 4, 4),
+        (1, 8, 2, 6, 6, 4, 3),
+        (1, 32, 8, 5, 5, 2, 2),
+        (2, 4, 2, 5, 5, 1, 6),
+        (1, 4, 2, 6, 9, 80, 48),
+        (1, 2, 1, 9, 9, 128, 160),
+        (1, 2, 1, 5, 5, 256, 64),
+        (2, 4, 2, 1, 130, 8, 8),
+        (1, 2, 1, 129, 129, 8, 5),
+        (1, 2, 1, 257, 257, 4, 4),
+        (1, 6, 3, 17, 33, 16, 8),
+    )
+)
+"""Sizes that coincide, and sizes that are large."""
+
+COMPILED = tuple(SIZES[i] for i in (0, 1, 6, 9, 12, 13))
+"""Those that a target is given that compiles a program for each."""
+
+BY_HEAD, BY_ELEMENT = {"pair mask axes": "bhts"}, {"pair mask axes": "b1ts"}
+EACH_BIAS = {"bias": "normal", "bias axes": "bhts"}
+
+HIDING = ({"pair mask": "padded end"}, {"mask": "third"})
+"""What hides the last third of the keys."""
+
+TRIPLES = ("causal", "groups", "window", "mask", "padding", "softcap", "bias", "sinks")
+
+
+def columns(causal: bool, grouped: bool, wants: str) -> dict[str, Sequence[Any]]:
+    """The features of a kind, with their values."""
+    window = [{"window": 3}, {"window": 1}, {"window": WIDE}, {"window": 3, "ahead": 0}]
+    start = {"pair mask": "padded start"}
+    mask = ({"pair mask": "random", **BY_HEAD}, {"pair mask": "random"})
+    return {
+        "sizes": SIZES,
+        "mask": [{}, mask, ({**start, "pair mask": "element start", **BY_ELEMENT}, start), {"pair mask": "ends"}],
+        "types": [{}, {"type": "float64"}, {"type": "float16"}, {"type": "bfloat16"}],
+        "memory": [{}, {"memory": "rows"}, {"memory": "transposed"}, {"memory": "expanded"}],
+        "causal": [{}, {"causal": not causal}],
+        "groups": [{}] if grouped else [{}, {"shared": True}],
+        "window": window if wants == "window" else [{}, {"window": 3}],
+        "padding": [{}, {"mask": "start"}, {"mask": "end"}],
+        "lengths": [{}, {"key lengths": "some"}],
+        "softcap": [{"softcap": CAP}, {"softcap": 0.5}] if wants == "softcap" else [{}, {"softcap": 2.0}],
+        "bias": [*([] if wants == "bias" else [{}]), {"bias": "normal"}, EACH_BIAS],
+        "segments": [{}, {"segments": "documents"}],
+        "sinks": [{}, {"sinks": "normal"}, {"sinks": "zeros"}],
+        "slopes": [{}, {"slopes": "halves"}],
+        "scale": [{}, {"scale": 0.3}],
+        "values": [{}, {"values": "very large"}, {"values": "offset"}],
+    }
+
+
+def _each(sizes: Sequence[tuple[int, int]], *specs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Some cases at some queries and keys, each with a seed."""
+    return [{"queries": t, "keys": s, "seed": seed, **spec} for spec in specs for seed, (t, s) in enumerate(sizes)]
+
+
+def _feature(wants: str) -> list[dict[str, Any]]:
+    """What a kind adds, at several strengths."""
+    sizes = ((7, 7), (4, 9), (9, 9))
+    if wants == "window":
+        spans = [{"window": w} for w in (1, 2, 3, 6)] + [
+            {"window": w, "ahead": x} for w, x in ((3, 0), (0, 2), (1, 4))
+        ]
+        # First, for a target that is compiled sees few: a window may be made of blocks.
+        wide = [
+            {"batch": 1, "window": w, "length": n} for w, n in ((17, 49), (16, 40), (33, 70), (65, 100), (64, 130))
+        ]
+        return [*wide[:1], *_each(sizes, *spans), *wide[1:]]
+    if wants == "softcap":
+        return _each(sizes, *({"softcap": cap} for cap in (0.5, CAP, 50.0)))
+    return _each(sizes, {}, {"seed": 5})
+
+
+EDGES = [{"length": n} for n in (17, 65, 130, 15, 16, 63, 64, 127, 129)]
+"""Lengths beside the edges of blocks. Large scores show a maximum that is forgotten from block to block."""
+
+PADDED = ((8, 8), (3, 9), (1, 17), (33, 33))
+"""Also with more keys than queries, as in a cache."""
+
+LONGER = [{"length": n} for n in (8, 17, 33)]
+
+GROUPINGS = ((6, 2), (8, 2), (4, 1), (4, 2), (6, 3), (3, 3), (32, 8))
+"""Heads of queries, and of keys: with four on two wrong formulas agree with the right one."""
+
+
+VIEWS = [
+    {"memory": memory, "values": values, "queries": 4, "keys": 6}
+    for memory, values in (("rows", None), ("rows", "very large"), ("transposed", None), ("expanded", None))
+]
+
+
+def _in_type(kind: str) -> RightAt:
+    sizes = [{"queries": t, "keys": s, "seed": t} for t, s in ((5, 5), (4, 9), (17, 17))]
+    return RightAt([{"type": kind, **x} for x in (*sizes, {"values": "very large"}, {"values": "offset"})], True)
+
+
+def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
+    narrow = {"window": 3} if wants == "window" else {}
+    groupings = [{"heads": h, "groups": g, "keys": 6, "seed": h + g, "shared": g < h} for h, g in GROUPINGS]
+    garbage = [{"values": f"huge {x}", "length": 6, **hides} for hides in HIDING for x in ("keys", "values")]
+    padded = [{"pair mask": f"element {end}", **BY_ELEMENT} for end in ("end", "start")]
+    padded += [{"mask": "end"}, {"mask": "start"}, {"key lengths": "some"}]
+    found: dict[str, Law] = {
+        "visibility": laws.Visibility({"bias": "zeros"} if wants == "bias" else {}, narrow, plain),
+        "hidden keys": laws.Fills(narrow),
+        "plain": laws.Scaled(right_at({"seed": seed} for seed in range(6))),
+        "feature": laws.Scaled(right_at(_feature(wants))),
+        "ties": right_at(_each(((5, 5), (3, 7)), {"values": "ties"}, {"values": "zeros"})),
+        "subnormal": right_at(_each(((5, 5), (3, 7)), {"values": "subnormal"})),
+        "large scores": right_at(_each(((5, 5), (3, 7)), {"values": "very large"}, {"values": "negative"})),
+        "dominant key": right_at(_each(((5, 5), (3, 7)), {"values": "attracting"})),
+        "offset values": right_at(_each(((5, 5), (3, 7)), {"values": "offset"})),
+        "one token": right_at(sized((1, 1, 4, 3), (1, 6, 4, 3), (4, 4, 1, 1))),
+        "odd widths": right_at(sized((5, 5, 7, 5), (5, 5, 3, 3), (6, 6, 17, 9), (5, 5, 64, 40))),
+        "more queries": right_at(sized((7, 4, 4, 3), (5, 1, 4, 3))),
+        "more keys": right_at(sized((4, 7, 4, 3), (2, 19, 4, 3))),
+        "block edges": right_at(
+            [{"batch": 1, **x} for x in EDGES] + [{"batch": 1, "values": "very large", **x} for x in EDGES]
+        ),
+        "scale": laws.Scaled(right_at({"scale": x, "width": w} for x in (1.0, 0.05, 4.0) for w in (4, 7))),
+        "masks": right_at(_each(((6, 6), (4, 7)), *({"pair mask": x} for x in ("all", "random", "one")))),
+        "padding": right_at(_each(((6, 6), (4, 7)), {"pair mask": "padded end"}, {"pair mask": "padded start"})),
+        "padding by element": right_at(_each(PADDED, *({"batch": 3, **x} for x in padded))),
+        "bias by element": right_at(_each(((5, 5), (3, 9), (1, 17), (33, 33)), {"batch": 3, **EACH_BIAS})),
+        "packed documents": right_at({"segments": "documents", **x} for x in LONGER),
+        "sinks": right_at({"sinks": word, **x} for x in LONGER for word in ("normal", "zeros")),
+        "slopes": right_at({"slopes": "halves", **x} for x in LONGER),
+        "masks by head": right_at(
+            _each(((6, 6), (4, 7)), *({"pair mask": x, **BY_HEAD} for x in ("random", "one")))
+        ),
+        "hidden numbers": right_at(garbage),
+        "non-contiguous": RightAt(VIEWS, may_refuse=is_polite),
+        **{x: laws.Scaled(_in_type(x)) for x in ("float64", "float16", "bfloat16")},
+        "pairs": Covering(),
+        "triples": Covering((3, 2)),
+        **({"groupings": RightAt(groupings, may_refuse=bool)} if grouped else {}),
+        **({"large biases": laws.large_biases} if wants == "bias" else {}),
+        "early queries": laws.Early(narrow),
+        "flag": states.flag,
+        "second output": compared.second_output,
+        "outputs stay": states.outputs_stay,
+        "repetitions": states.repetitions,
+        "gradients": slopes.Gradients(narrow),
+        "gradient mode": compared.gradient_mode,
+        "no tokens": states.nothing_to_see,
+        "after a refusal": states.after_refusal,
+        "two objects": states.two_objects,
+        "blind rows": laws.Blind(narrow),
+        "hidden NaN": laws.hidden_nan,
+        "same result": again({"seed": 11}, [{"length": 9, "seed": 5}, {"seed": 11, "type": "float64"}]),
+        "elements apart": apart({"batch": 3, "heads": 4, "seed": 7}, "qkv"),
+        "empty batch": empty_batch,
+        "inputs unchanged": untouched(
+            [{**x, **y} for x in ({}, {"pair mask": "random"}) for y in ({}, {"memory": "rows"})]
+        ),
+        "against": compared.against,
+        "differences": compared.differences,
+    }
+    return found
+
+
+def _stage(heads: bool, grouped: bool, wants: str) -> Stage:
+    """The order of axes, and what a query sees by its place; what else there is is read afterwards."""
+    return Stage(
+        forms={
+            "multiple": (1, conventions.MULTIPLES[-1]),
+            "window pair": conventions.PAIRS if wants == "window" else ("",),
+            "same width": (False, True),
+            "pair mask": ("",),
+            "pair mask shape": ("--ts",),
+            "mask": ("",),
+            "bias shape": ("-hts",),
+            "layout": conventions.OF_HEADS if heads else conventions.OF_ANY,
+        },
+        choices={
+            "interleaved": (False, True) if grouped else (False,),
+            "causal": ("never",),
+            "alignment": ("end",),
+            "window": ("",),
+            "shares": (grouped,),
+            "scale": ("rsqrt",),
+            **dict.fromkeys(("fixed_window", "fixed_softcap"), (None,)),
+            "causal_window": ("",),
+            **dict.fromkeys(("by_head", "by_element", "bias_by_element", "uneven"), (False,)),
+        },
+        trials=functools.partial(conventions.trials, wants, grouped),
+    )
+
+
+def _kind(*, causal: bool = False, heads: bool = False, grouped: bool = False, wants: str = "") -> Kind:
+    usual = {"batch": 2, "heads": 4 if grouped else 2, "groups": 2, "length": 5, "width": 4, "value_width": 3}
+    usual |= {"causal": causal} | ({"shared": True} if grouped else {})
+    usual |= {"window": {"window": WIDE}, "softcap": {"softcap": CAP}, "bias": {"bias": "normal"}}.get(wants, {})
+    return Kind(
+        operands=(
+            *(
+                "q",
+                "k",
+                "v",
+                "groups",
+                "pair mask",
+                "causal",
+                "scale",
+                "softcap",
+                "window",
+                "bias",
+                "shares",
+                "mask",
+            ),
+            *("key lengths", "segments", "sinks", "slopes", "dropout", "training", "inference"),
+        ),
+        placed=("q", "k", "v"),
+        gives="bhte",
+        usual=usual,
+        few=3,
+        near=0.01,
+        promised=promised,
+        is_quiet=True,
+        stands={"bias": "pair mask"},
+        aliases={"mask": "pair mask"},
+        declares=("mask", "rests"),
+        stages=(_stage(heads, grouped, wants),),
+        right=right,
+        reads=conventions.READS,
+        rule=lambda case, right, output: share(right.about["problem"], right.about["exact"], output, case.type),
+        columns=columns(causal, grouped, wants),
+        compiled={"sizes": COMPILED},
+        triples=TRIPLES,
+        laws=_laws(grouped, wants, plain=not (causal or heads or wants)),
+    )
+
+
+SOFTMAX, CAUSAL, MULTI_HEAD = _kind(), _kind(causal=True), _kind(heads=True)
+GROUPED_QUERY = _kind(heads=True, grouped=True)
+SLIDING_WINDOW, SOFTCAP, BIAS = (_kind(wants=each) for each in ("window", "softcap", "bias"))
