@@ -109,6 +109,8 @@ class Convention:
     """How far the trial call is from what is right, over the largest number."""
     calls: int = 0
     """How many trial calls it took."""
+    part: int | None = None
+    """Which of several arrays that come back is the answer."""
     diagnosed: str = ""
     """The identity whose failure says why nothing else can be judged."""
     told: Sequence[tuple[str, str, Mapping[str, Any]]] = ()
@@ -131,12 +133,17 @@ class Convention:
         """The axes of an array."""
         return self.chosen.get(f"{role} axes", OPERANDS[role].axes[0])
 
+    @property
+    def functions(self) -> dict[str, str]:
+        """The parameters that get no array, but a function that is made of it, with their roles."""
+        return {x: role for role, x in self.names.items() if self.chosen.get(role, "") in OPERANDS[role].functions}
+
     def fitted(self, kind: Kind, case: Case) -> Case | None:
         """A case that can be asked, with the target's own numbers and choices; None if it cannot."""
         own = {role: self.chosen[role] for role, _ in case.sizes if role in self.chosen}
         if self.layout:
             axes = {role: OPERANDS[role].axis for role, _ in case.sizes}
-            lost = [role for role, x in axes.items() if x in "bhg" and STANDS.get(x, x) not in self.layout]
+            lost = [role for role, x in axes.items() if x in "bhgt" and STANDS.get(x, x) not in self.layout]
             own |= {"groups": case["groups"] if case["shared"] else case["heads"]} if "groups" in axes else {}
             own |= {role: min(case[role], 1) for role in lost}
             multiple = self.chosen.get("multiple", 1)
@@ -177,11 +184,14 @@ class Convention:
         needed -= {role for role in needed if OPERANDS[role].is_flag or OPERANDS[role].axis}
         needed |= {"chunk"} if case["chunk"] is not None else set()
         needed |= {"state"} if len(case["parts"] or ()) > 1 else set()
+        # A word that draws nothing leaves the parameter away.
+        free = {role for role, x in drawn.items() if x and (case[role] or "") not in x and case[role] is not None}
         own = [axes for role, axes in case.arrays if OPERANDS[role].has_own_order and len(axes) < 3] + ["h"] * any(
             axes == "h" for _, axes in case.arrays
         )
         lost = any({*axes} & {*"bh"} - {*self.layout} for axes in own)
-        return needed <= {*self.names} and (case.type, self.framework) not in UNKNOWN_TYPES and not lost
+        can = needed <= {*self.names} and free <= {*self.names} - self.required
+        return can and (case.type, self.framework) not in UNKNOWN_TYPES and not lost
 
     def codes(self, case: Case, tokens: int = 0, continues: bool = False) -> dict[str, str]:
         """What each parameter gets, as Python in the names of a case. With parts, of the tokens from a to b.
@@ -197,7 +207,7 @@ class Convention:
             if role in axes:
                 code = self._laid(role, axes[role], case, cut=state)
                 meaning = operand.meanings.get(self.chosen.get(role, ""), "{x}")
-                meaning = meaning.format(x=code, kind=storage(case.type))
+                meaning = meaning.format(**{**case.lengths, "x": code, "kind": storage(case.type)})
                 found[name] = meaning if axes[role] else f"float({code})"
             elif operand.is_kept:
                 found |= {name: "None"} if role in self.required and not continues else {}
@@ -209,7 +219,7 @@ class Convention:
                     found[name] = repr(case["groups"] != case["heads"])
             elif role == "scale" and case[role] is None and role in self.required:
                 found[name] = repr(scales.factor(self.chosen[role], case["width"]))
-            elif case[role] is not None and not (operand.axis or operand.instead):
+            elif case[role] is not None and not (operand.axis or operand.instead or operand.drawn):
                 found[name] = repr(self._number(role, case))
             elif role == "returns":
                 found |= {name: "True"} if state else {}
@@ -218,7 +228,8 @@ class Convention:
                 found |= {name: repr(chunk)} if chunk is not None else {}
             elif operand.axis or operand.instead:
                 # What stands for several lengths is the last.
-                found[name] = (operand.instead or (role,))[-1]
+                length = (operand.instead or (role,))[-1]
+                found[name] = repr(case[length]) if case.arrays else length
         return found
 
     def taken(self, role: str, axes: str) -> str:
@@ -247,7 +258,10 @@ class Convention:
     def call(self, case: Case) -> str:
         """What is handed over, in words."""
         made = {"np": np, **case.operands(), "a": 0, "b": None}
-        values = {name: eval(code, made) for name, code in self.codes(case, case["queries"] or 0).items()}
+        codes = self.codes(case, case["queries"] or 0)
+        values = {
+            x: self.chosen[self.functions[x]] if x in self.functions else eval(y, made) for x, y in codes.items()
+        }
         values |= self.always
         found = [
             f"{name} {[*x.shape]}" if isinstance(x, np.ndarray) else f"{name}={x}" for name, x in values.items()
@@ -317,8 +331,10 @@ def raw(
         "b": None if size is None else begin + size,
     }
     codes = convention.codes(case, size or case["queries"] or 0, continues=state is not None)
-    values = {name: eval(code, made) for name, code in codes.items()}
+    values = {name: eval(code, made) for name, code in codes.items() if name not in convention.functions}
     places = [convention.names[role] for role in convention.placed]
+    forms = {name: [word(role), codes[name]] for name, role in convention.functions.items() if name in codes}
+    values |= {name: made[array] for name, (array, _) in forms.items()}
     named = {name: x for name, x in values.items() if isinstance(x, np.ndarray) and name not in places}
     keeps = (1,) if "state" in convention.names and size is not None else ()
     reply = call(
@@ -331,7 +347,11 @@ def raw(
         keep=keeps,
         strided=case["memory"] or "",
         watched=watched,
-        more=more,
+        more={
+            **(more or {}),
+            **({"forms": forms} if forms else {}),
+            **({} if convention.part is None else {"of": convention.part}),
+        },
     )
     if reply.trouble:
         return Answer(reply.trouble)
@@ -514,6 +534,7 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
         ),
         chosen={},
         never_passed=tuple(bound.never_passed),
+        part=kind.part,
     )
     return start, (
         (declared["framework"],)
@@ -539,7 +560,8 @@ def _with_more(
         return dataclasses.replace(more, residual=found.residual, idle=(*found.idle, *more.idle))
     wrong = Finding(
         verdict=Verdict.FAILS,
-        trouble=next(iter(refused), None),
+        # Where a call was answered, that another way to call is refused says nothing.
+        trouble=next(iter(refused), None) if more is None else None,
         fact="unexplained parameter",
         about={"parameter": found.names[stage.needs], "values": tuple(OPERANDS[stage.needs].meanings)},
     )
@@ -621,14 +643,17 @@ def _values(
                 forms |= {f"{role} shape": OPERANDS[role].shapes}
     forms = {**{x: y for x, y in stage.forms.items() if x not in forms and x != "layout"}, **forms}
     forms |= {"layout": stage.forms["layout"]} if "layout" in stage.forms else {}
-    if stage.needs:
-        forms[stage.needs] = (*OPERANDS[stage.needs].meanings,)
-    if stage is kind.stages[0]:
-        for role in kind.operands:
-            if role in start.names:
-                forms |= {f"{role} axes": OPERANDS[role].axes} if len(OPERANDS[role].axes) > 1 else {}
-            elif OPERANDS[role].values:
-                forms[role] = OPERANDS[role].values
+    later = {each.needs for each in kind.stages if each.needs}
+    for role in (stage.needs,) if stage.needs else [each for each in kind.operands if each not in later]:
+        if role in start.names:
+            if len(OPERANDS[role].axes) > 1:
+                forms.setdefault(f"{role} axes", OPERANDS[role].axes)
+        elif OPERANDS[role].values:
+            forms[role] = OPERANDS[role].values
+    if stage.needs and OPERANDS[stage.needs].meanings:
+        only = OPERANDS[stage.needs].only
+        known = [x for x in OPERANDS[stage.needs].meanings if only.get(x, start.framework) == start.framework]
+        forms[stage.needs] = (*known,)
     choices = {
         name: ("asked",) if name in OPERANDS and OPERANDS[name].is_flag and name in start.names else x
         for name, x in stage.choices.items()

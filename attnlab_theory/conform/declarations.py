@@ -1,6 +1,7 @@
 """Declared kinds as suites, so that they stand beside those that are not declared yet: findings become rows."""
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,19 +39,7 @@ class DeclaredSuite(Suite):
         found = self.judge.find(name)
         self.calls = self.judge.calls + (self.judge.other.calls if self.judge.other else 0)
         self.largest = self.judge.largest
-        if found.verdict is Verdict.NOT_TRIED:
-            return None
-        return Row(
-            name=name,
-            verdict=found.verdict,
-            line=say.line(found, self.judge),
-            tried=found.tried,
-            ratio=found.ratio,
-            counterexample=found if found.case is not None else None,
-            trouble=found.trouble,
-            case=self.judge.convention.call(found.case) if found.case else "",
-            rule=found.about.get("rule"),
-        )
+        return None if found.verdict is Verdict.NOT_TRIED else row_of(found, self.judge)
 
     def against(self, caller: "Caller") -> None:
         """Compare with another target; what is declared of numbers holds for both.
@@ -92,6 +81,21 @@ class DeclaredSuite(Suite):
         return next(filter(None, lines), [])
 
 
+def row_of(found: Finding, judge: Judge) -> Row:
+    """A finding in words."""
+    return Row(
+        name=found.identity,
+        verdict=found.verdict,
+        line=say.line(found, judge),
+        tried=found.tried,
+        ratio=found.ratio,
+        counterexample=found if found.case is not None else None,
+        trouble=found.trouble,
+        case=judge.convention.call(found.case) if found.case else "",
+        rule=found.about.get("rule"),
+    )
+
+
 def searched(kind: Kind, caller: "Caller", declared: Mapping[str, Any]) -> tuple[Convention, list[tuple[str, str]]]:
     """How a target is called, and that in words, without judging it.
 
@@ -101,6 +105,32 @@ def searched(kind: Kind, caller: "Caller", declared: Mapping[str, Any]) -> tuple
     with refused_in_words(caller, kind):
         found = search(kind, caller, declared)
     return found, say.profile(found, kind, declared)
+
+
+def judged_beside(caller: "Caller", kind: Kind, declared: Mapping[str, Any]) -> list[Row]:
+    """The rows of a declaration of which a target promises only what it has a parameter for.
+
+    Raises:
+        ValueError: if the target can be called in no way.
+    """
+    with refused_in_words(caller, kind):
+        judge = Judge(kind, caller, declared)
+    return rows_of(judge)
+
+
+def rows_of(judge: Judge) -> list[Row]:
+    """The rows of all identities of a kind."""
+    found = [judge.find(name) for name in judge.kind.laws]
+    return [row_of(each, judge) for each in found if each.verdict is not Verdict.NOT_TRIED]
+
+
+def as_one(name: str, rows: Sequence[Row]) -> Row:
+    """Several rows as one: the first that fails, else the one with the largest error."""
+    wrong = [row for row in rows if row.verdict is Verdict.FAILS]
+    held = [row for row in rows if row.verdict is Verdict.HOLDS]
+    row = wrong[0] if wrong else max(held or rows, key=lambda each: each.ratio)
+    line = f"{row.name}: {row.line}" if wrong else row.line
+    return dataclasses.replace(row, name=name, line=line, tried=sum(each.tried for each in rows))
 
 
 @contextlib.contextmanager

@@ -84,7 +84,9 @@ class Host:
                 `overwrites` calls with twice the arrays, and looks whether the first output stays. `random` names
                 sources of randomness: `frameworks.generators`. `watched` tells as `narrow` which types narrower
                 than float64 take part. `here` is true in the process of the user, who may interrupt. `rows` puts
-                the rows of what was kept in another order: by a method, or its arrays of `batch` rows.
+                the rows of what was kept in another order: by a method, or its arrays of `batch` rows. `forms`
+                makes something else of an array that is named: by the array's name in code, and the code. `of` is
+                the place of the output in a tuple that is returned.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -107,6 +109,8 @@ class Host:
         def called(handed: Sequence[Any]) -> Any:
             named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
             named |= {name: self._again(number) for name, number in plan.get("kept", {}).items()}
+            for name, (array, code) in plan.get("forms", {}).items():
+                named[name] = eval(code, {array: named[name]})
             placed = [handed[0]] * places if plan.get("shared") else [*handed[:places]]
             by_name = plan.get("by_name", ())
             named |= dict(zip(by_name, placed, strict=False))
@@ -148,6 +152,7 @@ class Host:
                 told["one"].append(-1 if where is None else self._at.get(where, -1))
                 self._at.setdefault(where, told["kept"][-1])
                 self._kept.append(found)
+            came = exchange.part(came, plan["of"]) if "of" in plan else came
             if plan.get("reads", True):
                 returned, told["kind"], told["several"] = exchange.read(
                     exchange.named_part(came, plan.get("part", ()))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.calling import residual
+from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.covering import covering
 from attnlab_theory.conform.finding import (
     ANOTHER_ANSWER,
@@ -220,16 +221,19 @@ def right_at_pairs(columns: Mapping[str, Sequence[Any]]) -> Law:
     return right_at(tuple(itertools.chain(*row)) for row in rows)
 
 
-def right_in(kind: str) -> Law:
-    """The law that every number is right in a type, which may be refused."""
-    more = (
-        {"length": 5, "seed": 5},
-        {"length": 17, "seed": 17},
-        {"values": "large"},
-        {"values": "offset"},
-        {"seed": 9},
-    )
-    return right_at(({"type": kind, **each} for each in more), may_refuse_all=True)
+OF_TYPES = (
+    {"length": 5, "seed": 5},
+    {"length": 17, "seed": 17},
+    {"values": "large"},
+    {"values": "offset"},
+    {"seed": 9},
+)
+"""What is asked in a type."""
+
+
+def right_in(kind: str, specs: Iterable[Mapping[str, Any]] = OF_TYPES) -> Law:
+    """The law that every number is right at some cases in a type, which may be refused."""
+    return right_at(({"type": kind, **each} for each in specs), may_refuse_all=True)
 
 
 def right_beside(features: Sequence[Mapping[str, Any]]) -> Law:
@@ -239,6 +243,61 @@ def right_beside(features: Sequence[Mapping[str, Any]]) -> Law:
         for seed, (one, other) in enumerate(itertools.combinations(features, 2))
         if not {*one} & {*other}
     )
+
+
+def right_together(columns: Mapping[str, Sequence[Mapping[str, Any]]], triples: Sequence[str] = ()) -> Law:
+    """The law that every number is right wherever two features stand beside each other, or three of some.
+
+    Args:
+        columns: the values of each feature, as cases in short. What a target cannot be asked, or refuses by itself,
+            is left out.
+        triples: the features of which every three are asked.
+    """
+
+    def law(judge: Judge) -> Finding:
+        can = {name: [x for x in values if _is_taken(judge, x)] for name, values in columns.items()}
+        rows = covering({name: values for name, values in can.items() if len(values) > 1}, triples)
+        specs = [
+            {"seed": seed} | dict(each for x in row.values() for each in x.items()) for seed, row in enumerate(rows)
+        ]
+        return judge.values(judge.cases(specs))
+
+    return law
+
+
+def _is_taken(judge: Judge, spec: Spec) -> bool:
+    """Whether a case can be asked, and is not refused."""
+    trouble = [judge.remembered(case).trouble for case in judge.cases([spec])[:1]]
+    return bool(trouble) and not (trouble[0] and trouble[0].refuses)
+
+
+def more_keys(judge: Judge) -> dict[str, Any]:
+    """Whether more keys than queries are refused; where they are not, at which key a hidden future begins."""
+    known = judge.convention.chosen["causal"]
+    hides = None if known == "never" else True
+    for case in judge.cases([{"queries": 4, "keys": 7, "causal": hides}]):
+        answer = judge.ask(case)
+        if answer.trouble or not hides:
+            return {"more keys": answer.trouble}
+        ends = {end: {**judge.convention.chosen, "alignment": end} for end in ("end", "start")}
+        off = {end: residual(judge.kind, case, x, answer, case.operands()) for end, x in ends.items()}
+        return {"alignment": min(off, key=off.__getitem__)}
+    return {}
+
+
+def visible(case: Case, chosen: Mapping[str, Any], made: Mapping[str, Any]) -> np.ndarray:
+    """What each query sees, by a hidden future and by masks, [b h t s] or what spreads to it."""
+    t, s = case["queries"], case["keys"]
+    seen = np.ones((1, 1, t, s), bool)
+    if case["causal"]:
+        seen = seen & np.tri(t, s, 0 if chosen.get("alignment") == "start" else s - t, dtype=bool)
+    for role, axes in case.arrays:
+        if role in ("pair mask", "mask"):
+            mask = np.asarray(made[word(role)])
+            seen = seen & (
+                mask if len(axes) == 4 else mask[tuple(slice(None) if x in axes else None for x in "bhts")]
+            )
+    return seen
 
 
 def sized(*sizes: tuple[int, int, int, int]) -> list[dict[str, Any]]:
@@ -261,7 +320,10 @@ def again(spec: Spec, between: Iterable[Spec]) -> Law:
         for other in (same, *others):
             judge.ask(other)
             second = judge.ask(same)
-            if first.trouble != second.trouble or not np.array_equal(first.numbers, second.numbers, equal_nan=True):
+            if (trouble := first.trouble or second.trouble) and first.trouble != second.trouble:
+                # A call that died once is no other answer.
+                return Finding(verdict=Verdict.FAILS, trouble=trouble, case=same, tried=1 + len(others))
+            if not np.array_equal(first.numbers, second.numbers, equal_nan=True):
                 return Finding(verdict=Verdict.FAILS, trouble=ANOTHER_ANSWER, case=same, tried=1 + len(others))
         return Finding(verdict=Verdict.HOLDS, fact="again", tried=1 + len(others))
 
@@ -341,8 +403,8 @@ def future(lengths: Sequence[int], few: Sequence[int], changes: Sequence[Mapping
                     edits = []
                     for role, axes in whole.arrays:
                         if role in change and "t" in axes.replace("s", "t"):
-                            name = role.replace(" ", "_")
-                            part = f"{name}[:, :, {cut}:]"
+                            place = axes.replace("s", "t").index("t")
+                            part = f"{word(role)}[{':, ' * place}{cut}:]"
                             edits.append(f"{part} = {change[role].format(x=part)}")
                     yield Pair(whole.replaced(edits=edits), whole, {"t": slice(cut)})
 

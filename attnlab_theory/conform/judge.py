@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -232,15 +233,17 @@ class Judge:
         return None, worst
 
     def cases(self, specs: Iterable[Spec]) -> list[Case]:
-        """Those that can be asked, each once. A flag that the target takes is tried both ways."""
+        """Those that can be asked, each once. Flags that the target takes are tried both ways together."""
         found: list[Case | None] = []
         for spec in specs:
             case = self.kind.case(spec)
             flags = [
                 r for r in self.kind.operands if OPERANDS[r].is_flag and self.convention.chosen.get(r) == "asked"
             ]
-            ways = [{flag: x} for flag in flags if case[flag] is None for x in (False, True)] or [{}]
-            found += [self.convention.fitted(self.kind, case.replaced(**way)) for way in ways]
+            free = [flag for flag in flags if case[flag] is None]
+            for way in itertools.product((False, True), repeat=len(free)):
+                each = case.replaced(**dict(zip(free, way, strict=True)))
+                found.append(self.convention.fitted(self.kind, each))
         cases = [*dict.fromkeys(each for each in found if each is not None)]
         if not self.compiles or self.kind.few is None:
             return cases

@@ -64,6 +64,8 @@ class Kind:
     """The roles of the first parameters, whatever they are called."""
     gives: str = ""
     """The axes of an answer, by letters; by default those of all lengths that are handed over."""
+    part: int | None = None
+    """Which of several arrays that come back is the answer; by default the only one, or the first."""
     ways: tuple[str, ...] = ()
     """The roles by which one answer can be had in two ways. A target that has none needs another one beside it."""
     usual: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -112,6 +114,8 @@ class Kind:
     """Conventions that are read by calls of their own, of a `judge.Judge`."""
     laws: Mapping[str, Law]
     """Its identities, in the order in which they are tried."""
+    telling: tuple[str, ...] = ()
+    """The roles whose parameters, all of them, no other kind has."""
 
     @property
     def sized(self) -> tuple[str, ...]:
@@ -124,6 +128,11 @@ class Kind:
     def axes(self) -> str:
         """The axes of an answer, by the letters of their roles."""
         return self.gives or "".join(OPERANDS[role].axis for role in self.sized)
+
+    def is_told_by(self, parameters: Sequence[Sequence[Any]] | None) -> bool:
+        """Whether a target has the parameters that no other kind has."""
+        names = {each[0].lower().strip("_") for each in parameters or ()}
+        return bool(self.telling) and all(names & {*OPERANDS[role].spellings} for role in self.telling)
 
     def case(self, spec: Spec) -> Case:
         """A case from what is said of it in short."""

@@ -40,6 +40,10 @@ class Operand:
     """What switches it off. It is handed over where the default is another, and nothing else is."""
     must: bool = False
     """Whether it says something wherever it is given."""
+    only: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The framework of a meaning that others do not have."""
+    functions: tuple[str, ...] = ()
+    """The meanings by which it is no array, but a function that is made of it where the target is."""
     idle: str = ""
     """The word for an array that says nothing, where one must be given."""
 
@@ -61,14 +65,20 @@ DIAGONALS = "(np.arange({s}) == np.arange({t})[:, None] % {s})"
 EYE = "np.eye({t}, {s}, dtype=bool)"
 
 ARRAY_OPERANDS: Mapping[str, Operand] = {
-    "q": Operand(spellings=("q", "query", "queries"), axes=("bhtd",), drawn=NORMAL),
+    "q": Operand(spellings=("q", "query", "queries", "q_nope"), axes=("bhtd",), drawn=NORMAL),
     "k": Operand(spellings=("k", "key", "keys"), axes=("bgsd",), drawn=NORMAL),
     "v": Operand(spellings=("v", "value", "values"), axes=("bgse",), drawn=NORMAL),
+    "dout": Operand(
+        spellings=("dout", "do", "d_out", "grad", "grad_output", "grad_out", "cotangent", "dy", "g", "upstream"),
+        axes=("bhte",),
+        drawn=NORMAL,
+    ),
     "pair mask": Operand(
         spellings=("mask", "attn_mask", "attention_mask"),
         axes=("11ts",),
         drawn={
             "all": "np.ones({n}, bool)",
+            "any": "(r.random_sample({n}) < 0.6)",
             # Every token sees itself, from either end.
             "random": "(r.random_sample({n}) < 0.6) | " + DIAGONALS + " | np.eye({t}, {s}, {s} - {t}, bool)",
             "one": "np.zeros({n}, bool) | " + DIAGONALS,
@@ -188,6 +198,129 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         meanings=MEANINGS,
         idle="all",
     ),
+    "shift": Operand(
+        spellings=("bias", "shift", "offset", "score_bias", "logit_bias", "b"),
+        axes=("",),
+        drawn={"": "(-1 - r.random_sample({n}))"},
+    ),
+    "blocks": Operand(
+        spellings=(
+            *(
+                "block_mask",
+                "mask_mod",
+                "blocks",
+                "block_layout",
+                "block_map",
+                "mask_fn",
+                "mask_function",
+                "block_maps",
+            ),
+            *("mask_func", "block_sparse_mask"),
+        ),
+        axes=("bhij", "11ij"),
+        drawn={
+            # Every query sees a block, and beside a hidden future that of itself.
+            "random": "(r.random_sample({n}) < 0.5) | (np.arange({j}) == np.arange({i})[:, None] % {j})",
+            "all": "np.ones({n}, bool)",
+        },
+        meanings={
+            "array": "{x}",
+            "array-drop": "~{x}",
+            "function": "lambda b, h, q, k: {x}[b, h, q // {c}, k // {c}]",
+            "function of two": "lambda q, k: {x}[q // {c}, k // {c}]",
+            "BlockMask": "__import__('torch.nn.attention.flex_attention', fromlist=['']).create_block_mask("
+            "lambda b, h, q, k: {x}[b, h, q // {c}, k // {c}], {b}, {h}, {t}, {s}, device='cpu')",
+        },
+        only={"BlockMask": "torch"},
+        functions=("function", "function of two", "BlockMask"),
+        has_own_order=True,
+        idle="all",
+    ),
+    "key pages": Operand(
+        spellings=(
+            *("k_pages", "key_pages", "k_cache", "key_cache", "k_pool", "key_pool", "pages_k", "k_blocks", "kp"),
+            *("k_cache_pages", "k_page_pool", "keys", "k"),
+        ),
+        axes=("pzgd", "pgzd", "gpzd"),
+        drawn=NORMAL,
+        has_own_order=True,
+    ),
+    "value pages": Operand(
+        spellings=(
+            *(
+                "v_pages",
+                "value_pages",
+                "v_cache",
+                "value_cache",
+                "v_pool",
+                "value_pool",
+                "pages_v",
+                "v_blocks",
+                "vp",
+            ),
+            *("v_cache_pages", "v_page_pool", "values", "v"),
+        ),
+        axes=("pzge", "pgze", "gpze"),
+        drawn=NORMAL,
+        has_own_order=True,
+    ),
+    "block table": Operand(
+        spellings=(
+            *("block_table", "block_tables", "page_table", "page_tables", "page_indices", "block_indices", "pages"),
+            *("table", "tables", "kv_page_indices", "page_ids"),
+        ),
+        axes=("bm",),
+        drawn={"": "r.permutation({p})[:{b} * {m}].reshape({n})"},
+        type="int32",
+        has_own_order=True,
+    ),
+    "lengths": Operand(
+        spellings=(
+            *(
+                "lengths",
+                "seq_lens",
+                "seqlens",
+                "context_lens",
+                "kv_lens",
+                "cache_seqlens",
+                "cache_lens",
+                "seq_lengths",
+            ),
+            *("context_lengths", "kv_lengths", "seqused_k", "seqlens_k", "cache_lengths", "lens", "length"),
+        ),
+        axes=("b",),
+        drawn={
+            "": "{t} + r.randint(0, {m} * {z} - {t} + 1, {n})",
+            "full": "{m} * {z} - 0 * np.arange({b})",
+            # Whole pages, and one token more or less than that.
+            "edges": "np.clip({z} * (1 + np.arange({b}) % {m}) + np.arange({b}) % 3 - 1, {t}, {m} * {z})",
+        },
+        type="int32",
+        has_own_order=True,
+    ),
+    "q turned": Operand(spellings=("q_pe", "q_rope", "q_rot", "q_r", "q_rotary"), axes=("bhtx",), drawn=NORMAL),
+    "k turned": Operand(spellings=("k_pe", "k_rope", "k_rot", "k_r", "k_rotary"), axes=("bsx",), drawn=NORMAL),
+    "latents": Operand(
+        spellings=(
+            *("c", "c_kv", "ckv", "kv", "kv_c", "compressed_kv", "kv_latent", "latent", "latents", "latent_kv"),
+            "kv_compressed",
+        ),
+        axes=("bsr",),
+        drawn=NORMAL,
+    ),
+    "up to keys": Operand(
+        spellings=("w_uk", "wuk", "w_kc", "w_k", "wk", "up_k", "w_up_k", "k_up", "uk", "w_k_up", "k_up_proj"),
+        axes=("hdr", "hrd", "rhd"),
+        drawn={"": "({r} ** -0.5 * r.standard_normal({n}))"},
+        has_own_order=True,
+    ),
+    "up to values": Operand(
+        spellings=("w_uv", "wuv", "w_vc", "w_v", "wv", "up_v", "w_up_v", "v_up", "uv", "w_v_up", "v_up_proj"),
+        axes=("her", "hre", "rhe"),
+        drawn={"": "({r} ** -0.5 * r.standard_normal({n}))"},
+        has_own_order=True,
+    ),
+    "absorbs": Operand(spellings=("absorb", "absorbed", "is_absorbed", "use_absorb", "absorbing"), is_flag=True),
     "causal": Operand(spellings=("causal", "is_causal"), is_flag=True),
     "state": Operand(
         spellings=(
@@ -225,7 +358,9 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
     ),
 }
 """What is handed over beside lengths. Batch b, heads h, those of keys g, queries t, keys s, width d, that of values
-e, and 1 for an axis of length one. {hidden} is how many keys each batch element hides: more than a block of 64."""
+e, and 1 for an axis of length one. {hidden} is how many keys each batch element hides: more than a block of 64.
+Pages p, their size z, pages of each sequence m. Width of latents r, of channels that are turned x.
+Blocks of queries i and of keys j, their size c."""
 
 VALUES: Mapping[str, str] = {
     "whole": "q, k, v = np.round(q), np.round(k), np.round(v)",
@@ -251,7 +386,7 @@ VALUES: Mapping[str, str] = {
 }
 """What is done to several arrays together, after they are drawn. Half precision gets smaller numbers."""
 
-STANDS = {"s": "t", "e": "d", "g": "h"}
+STANDS = {"s": "t", "e": "d", "g": "h", "r": "d", "x": "d"}
 """The axis of a layout in whose place another one stands."""
 
 
@@ -357,6 +492,14 @@ OPERANDS: Mapping[str, Operand] = {
     "batch": Operand(spellings=(), axis="b"),
     "width": Operand(spellings=(), axis="d"),
     "value_width": Operand(spellings=(), axis="e"),
+    "pages": Operand(spellings=(), axis="p"),
+    "page_size": Operand(spellings=("page_size", "block_size", "page_len", "page_length"), axis="z"),
+    "pages_each": Operand(spellings=(), axis="m"),
+    "query_blocks": Operand(spellings=(), axis="i"),
+    "key_blocks": Operand(spellings=(), axis="j"),
+    "block_size": Operand(spellings=("block_size", "block"), axis="c"),
+    "turned_width": Operand(spellings=(), axis="x"),
+    "rank": Operand(spellings=(), axis="r"),
     **ARRAY_OPERANDS,
 }
 """All of them."""

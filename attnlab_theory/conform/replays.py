@@ -6,6 +6,7 @@ of it. Anything else is handed over as its bytes, so what is made again is what 
 """
 
 import itertools
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -179,6 +180,11 @@ class _Script:
         random = self._thrown(plan)
         for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
             placed.insert(int(place), self.kept[made.who, number])
+        forms = plan.get("forms", {})
+        by_name = [
+            re.sub(rf"\b{forms[name][0]}\b", lambda _, x=value: x, forms[name][1]) if name in forms else value
+            for name, value in zip(names, by_name, strict=True)
+        ]
         said = [f"{name}={value}" for name, value in zip(names, by_name, strict=True)]
         said += [f"{name}={self.kept[made.who, k]}" for name, k in plan.get("kept", {}).items()]
         said += [f"{name}={plain(value)}" for name, value in plan["plain"].items()] + random

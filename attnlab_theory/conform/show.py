@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.codes import begun, framed, lain
 from attnlab_theory.conform.finding import Finding
 from attnlab_theory.conform.judge import Judge
@@ -53,13 +53,15 @@ def _called(name: str, target: str, judge: Judge, case: Case) -> list[str]:
     arrays = {found.names[role]: axes[role] for role in axes if axes[role]}
     given = []
     for parameter, code in found.codes(case, case["queries"] or 0).items():
-        if parameter in arrays:
+        if array := word(found.functions.get(parameter, "")):
+            code = code.replace(array, framed(array, found.framework))
+        elif parameter in arrays:
             code = lain(code, case["memory"], case.shape(arrays[parameter]))
             code = framed(code, found.framework, case.type == "bfloat16")
         is_placed = parameter in [found.names[role] for role in found.placed]
         given.append(code if is_placed else f"{parameter}={code}")
     parts = case["parts"] or ()
-    first = "[0]" * judge.several.get(bool(parts), False)
+    first = "[0]" * judge.several.get(bool(parts), False) if found.part is None else f"[{found.part}]"
     if len(parts) < 2:
         return [*([f"a, b = 0, {parts[0]}"] if parts else []), f"{name} = {target}({', '.join(given)}){first}"]
     given = [each for each in given if not each.startswith(f"{found.names['state']}=")]
