@@ -118,3 +118,17 @@ def test_every_word_is_explained_in_one_sentence():
         assert said.endswith("."), word
         assert len(sentences(said)) == 1, word
         assert words(said) <= LONGEST, word
+
+
+def test_no_program_reads_what_an_error_says():
+    """But for one word of XLA, which has no other name for too little memory."""
+    reads = re.compile(
+        r"(\bin|==) str\((error|broken|trouble)\)|str\((error|broken|trouble)\)\.(startswith|endswith)"
+    )
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("attnlab_theory", "board")
+        for path in (ROOT / folder).rglob("*.py")
+        if reads.search(path.read_text())
+    }
+    assert found == {"attnlab_theory/exits.py"}

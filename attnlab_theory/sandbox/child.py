@@ -21,11 +21,12 @@ from typing import Any
 
 
 class Broken(Exception):
-    """The submission cannot be called. The message is the line for the user. The reason is a word of `reasons`."""
+    """The submission cannot be called. The message is the line for the user. The reason is a word of `reasons`.
+    What it lacks is a function of the names that were asked for."""
 
-    def __init__(self, message: str, reason: str = "") -> None:
+    def __init__(self, message: str, reason: str = "", *, lacks: bool = False) -> None:
         super().__init__(message)
-        self.reason = reason
+        self.reason, self.lacks = reason, lacks
 
 
 def main(in_force: list[str], notebook: ModuleType) -> None:
@@ -47,7 +48,7 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
         try:
             message: dict[str, Any] = {"arrays": compute()}
         except Broken as broken:
-            message = {"broken": str(broken), "reason": broken.reason}
+            message = {"broken": str(broken), "reason": broken.reason, "lacks": broken.lacks}
         # The submitted code may have forked: a copy of this process has the pipe too, and one answer is enough.
         if os.getpid() != process:
             os._exit(0)
@@ -110,7 +111,7 @@ def _function(module: ModuleType, names: list[str]) -> tuple[str, Callable[..., 
             return function, found
         if found is not None:
             raise Broken(f"has a '{function}', a value {_kind(found)}, not a function")
-    raise Broken(f"has no function '{names[0]}'{_nearest(names[0], module)}")
+    raise Broken(f"has no function '{names[0]}'{_nearest(names[0], module)}", lacks=True)
 
 
 def _instance(path: str, name: str, kind: type) -> Callable[..., Any]:

@@ -42,11 +42,14 @@ class BrokenAnswer(ValueError):
         reason: what became of the submission. None if there is no submission: the caller named it wrongly.
         output: what it had printed by then.
         killed: the signal that ended its process, if by such a one people and systems end processes of others.
+        lacks: whether its file has no function of the names that were asked for.
     """
 
-    def __init__(self, message: str, reason: Reason | None = None, output: str = "", killed: str = "") -> None:
+    def __init__(
+        self, message: str, reason: Reason | None = None, output: str = "", killed: str = "", *, lacks: bool = False
+    ) -> None:
         super().__init__(message)
-        self.reason, self.output, self.killed = reason, output, killed
+        self.reason, self.output, self.killed, self.lacks = reason, output, killed, lacks
 
 
 def plain(text: str, most: int = 400) -> str:

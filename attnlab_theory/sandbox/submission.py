@@ -247,11 +247,11 @@ class Submission:
         if named != self.function:
             self.function, self.where = named, f"{self.path}::{named}"
         if "broken" in message:
-            raise self._broken(f" {plain(str(message['broken']))}", reason)
+            raise self._broken(f" {plain(str(message['broken']))}", reason, lacks=message.get("lacks") is True)
         return arrays
 
-    def _broken(self, said: str, reason: Reason | None, code: int = 0) -> BrokenAnswer:
-        return BrokenAnswer(f"{self.where}{said}", reason, self.output, killed_by(code))
+    def _broken(self, said: str, reason: Reason | None, code: int = 0, *, lacks: bool = False) -> BrokenAnswer:
+        return BrokenAnswer(f"{self.where}{said}", reason, self.output, killed_by(code), lacks=lacks)
 
     def _death(self, slow: str) -> BrokenAnswer:
         """Why there will be no reply: by the supervisor, or by the end of the process that was started."""

@@ -41,7 +41,7 @@ def marks(folder, monkeypatch, **files):
     def right(where, question, *, names, **_):
         path, _, first = where.rpartition("::")
         if not {first, *names} & {*versions.functions(folder / path)}:
-            raise BrokenAnswer(f"{where} has no function '{first}'")
+            raise BrokenAnswer(f"{where} has no function '{first}'", lacks=True)
         told = {"reason": Reason.RIGHT, "said": "", "cases": 1, "worst": 0.0, "counterexample": None}
         return Judgement(contract=CONTRACTS[question], where=where, **told)
 

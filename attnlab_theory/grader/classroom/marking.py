@@ -172,7 +172,7 @@ class _Marking:
                 means=terms.means,
             )
         except BrokenAnswer as error:
-            if " has no function " in str(error):
+            if error.lacks:
                 return None
             return self.cleaned(by_hand(MISSING, str(error)), path)
         late = judged.reason == Reason.TIMED_OUT
