@@ -200,6 +200,25 @@ def test_json_has_the_tolerance_of_the_number_that_is_wrong():
     assert said["block edges"]["tolerance"] == rows[1].counterexample.number.most > 0
 
 
+@pytest.mark.parametrize("at", [1, 3, 4])
+def test_a_call_that_died_once_is_told_and_is_no_other_answer(at):
+    calls = []
+
+    def mine(q, k, v):
+        if q.shape[-2] == 6:
+            calls.append(len(calls))
+            if dies and len(calls) == at:
+                raise MemoryError("transient")
+        return linear_code.states(q, k, v)
+
+    dies = False
+    suite = suite_class("linear")(Direct(mine), "linear", {"features": "elu"})
+    calls.clear()
+    dies = True
+    (row,) = suite.rows(("same result",))
+    assert (row.verdict, row.trouble.fault, row.trouble.error) == ("fails", "raised", "MemoryError")
+
+
 def test_nothing_in_the_engine_knows_a_kind_by_its_name():
     kinds = [path.stem for path in (HERE / "kinds").glob("*.py") if path.stem != "__init__"]
     for path in ENGINE:

@@ -119,6 +119,41 @@ class ModelBeginsAgain(AskedModel):
     bug = "positions begin again in a step"
 
 
+class Streaming:
+    """It always goes on, in an array of its own, until it is made empty; another width is refused."""
+
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.kept = None
+
+    def __call__(self, x):
+        past = np.zeros((len(x), 0, x.shape[2]), x.dtype) if self.kept is None else self.kept
+        keys = np.concatenate([past, x], 1)
+        out = attend(x, keys, keys, past.shape[1])
+        self.kept = keys
+        return out
+
+
+class ByLayer:
+    """Queries, keys and values; the keys and values of each layer lie in a dictionary of the object."""
+
+    def __init__(self):
+        self.layers = {}
+
+    def __call__(self, q, k, v, start_pos=0):
+        if start_pos:
+            k, v = (
+                np.concatenate([x[:, :, :start_pos], y], 2) for x, y in zip(self.layers["0"], (k, v), strict=True)
+            )
+        self.layers["0"] = k, v
+        x = q @ k.swapaxes(-1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+        x = np.where(np.tri(*x.shape[-2:], x.shape[-1] - x.shape[-2], dtype=bool), x, -np.inf).astype(q.dtype)
+        raised = np.exp(x - x.max(-1, keepdims=True))
+        return raised / raised.sum(-1, keepdims=True) @ v
+
+
 def only_places(ids, offset=0):
     """No cache: the offset is where the first token stands, and nothing else."""
     x = modelling.EMBEDDING[ids] + modelling.PLACES[np.arange(ids.shape[1]) + offset]
@@ -133,6 +168,7 @@ def places_without_a_cache(x, position_ids=None):
 
 RIGHT = {"static": ("decode", Static), "growing": ("decode", Growing), "model": ("model", Model)}
 RIGHT |= {"asked": ("decode", Asked), "asked model": ("model", AskedModel), "always": ("model", AlwaysModel)}
+RIGHT |= {"streaming": ("decode", Streaming), "by layer": ("decode", ByLayer)}
 BUGS = {
     "written one too early": ("decode", TooEarly),
     "keys do not turn in a step": ("decode", KeysStay),
