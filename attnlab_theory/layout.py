@@ -35,7 +35,7 @@ EXPERT = frozenset(
         *("accumulate", "against", "call_seconds", "features", "kernel", "normaliser", "softcap", "window"),
         *("controls", "few", "most_features", "occurrences", "predicted"),
         *("finetuned", "held_out", "never_seen", "order", "places", "statements", "templates", "wordings"),
-        *("accumulate", "badge", "call_seconds", "cases", "export", "in_process", "junit", "strict"),
+        *("accumulate", "backward", "badge", "call_seconds", "cases", "export", "in_process", "junit", "strict"),
         *("again", "board", "environments", "install"),
         *("decodings", "generations", "hold_back", "lines", "questions_too", "rule"),
     }

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import time
 from pathlib import Path
@@ -10,13 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from attnlab_theory.conform.callers import Fenced, Local
+    from attnlab_theory.conform.suite import Row
 
     Called = Fenced | Local
 
 Kinds = Literal[
     "softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias", "mixer", "decode",
-    "model", "onnx", "linear", "recurrent", "rotary", "sinusoidal", "alibi", "dropout", "random-features",
+    "model", "onnx", "linear", "sigmoid", "paged", "latent", "recurrent", "rotary", "sinusoidal", "alibi",
+    "dropout", "random-features",
 ]  # fmt: skip
 
 
@@ -67,6 +72,8 @@ class Conform:
     """Which channels turn together: 2i and 2i + 1, or i and i + half."""
     against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
     """A second target for the same inputs. A row fails if the two answers differ."""
+    backward: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
+    """A function of the same file, f(dout, q, k, v, ...), that gives (dq, dk, dv) of softmax attention."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The number format in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
@@ -129,17 +136,26 @@ class Conform:
                 files.refuse_unwritable(path)
         if self.against is not None and self.kind is None:
             raise ValueError("--against needs --as KIND: what both targets promise")
+        if self.backward is not None and self.kind not in ("softmax", "causal", "multi-head"):
+            raise ValueError("--backward needs --as softmax, --as causal or --as multi-head")
         begun = time.monotonic()
         with contextlib.ExitStack() as block:
-            other = None
+            other = back = None
             try:
                 judged = Local if self.in_process else Fenced
                 caller = block.enter_context(judged(self.target, seconds=self.call_seconds))
                 if self.against is not None:
                     other = block.enter_context(judged(self.against, seconds=self.call_seconds))
+                if self.backward is not None:
+                    back = block.enter_context(judged(self._beside(self.backward), seconds=self.call_seconds))
             except ValueError as error:
                 raise ValueError(aimed(str(error), self.kind or "causal")) from None
-            return self._judged(caller, declared, begun, other)
+            return self._judged(caller, declared, begun, other, back)
+
+    def _beside(self, name: str) -> str:
+        """A function of the file, or of the module, of the target."""
+        marks = "::" if "::" in str(self.target) else ":"
+        return f"{str(self.target).rpartition(marks)[0]}{marks}{name}"
 
     def _refuse_badge(self) -> None:
         """Refuse --badge where there is no verdict on a whole kind."""
@@ -220,7 +236,12 @@ class Conform:
         return found
 
     def _judged(
-        self, caller: "Called", declared: dict[str, Any], begun: float, other: "Called | None" = None
+        self,
+        caller: "Called",
+        declared: dict[str, Any],
+        begun: float,
+        other: "Called | None" = None,
+        back: "Called | None" = None,
     ) -> int:
         from attnlab_theory import files
         from attnlab_theory.conform import badge, report
@@ -240,14 +261,26 @@ class Conform:
             print(f"{self.target} as {self.kind}: {suite.kind.promise}\n")
             print("\n".join(report.profile_lines(suite.profile)), "\n", sep="")
         rows, width = [], max(17, *(len(name) for name in suite.IDENTITIES))
-        for row in suite.rows():
+        gradients = None
+        if back is not None:
+            from attnlab_theory.conform.kinds.backward import Backward
+
+            gradients = Backward(caller, back)
+        for row in itertools.chain(suite.rows(), gradients.rows() if gradients else ()):
             rows.append(row)
             if not self.json:
                 print(report.line_of(row, width), flush=True)
         code = int(any(row.verdict == "fails" for row in rows) or (self.strict and bool(suite.never_passed)))
         seconds = time.monotonic() - begun
         places = [place_of(target) for target in (self.target, self.against) if target is not None]
-        snippet = suite.snippet(places[0], rows) or suite.replay(places, rows)
+
+        def shown_by(rows: "Sequence[Row]") -> list[str]:
+            found = suite.snippet(places[0], rows) or suite.replay(places, rows)
+            if not found and gradients is not None and self.backward is not None:
+                found = gradients.snippet(place_of(self._beside(self.backward)), rows)
+            return found
+
+        snippet = shown_by(rows)
         notes = [*report.notes_of(suite), *suite.kills(), *([caller.missing] if caller.missing else [])]
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))
@@ -263,7 +296,7 @@ class Conform:
                 self.kind,
                 code,
                 seconds,
-                lambda row: suite.snippet(places[0], [row]) or suite.replay(places, [row]),
+                lambda row: shown_by([row]),
             )
             shown |= {"snippet": snippet, "notes": notes} | ({"badge": shows} if shows else {})
             print(json.dumps(shown, indent=1))

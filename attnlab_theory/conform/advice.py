@@ -161,11 +161,13 @@ def _takes_window(caller: Caller, declared: Mapping[str, Any]) -> bool:
 
 
 def _others(judge: Judge, declared: Mapping[str, Any]) -> Advice | None:
-    """Linear attention with a feature map that is known, or a recurrence with a decay."""
+    """Linear attention with a feature map that is known, weights of a sigmoid, or a recurrence with a decay."""
     caller, convention = judge.caller, judge.convention
-    with contextlib.suppress(ValueError):
-        suite = _suite(caller, "linear", declared)
-        return Advice("linear", suite.profile)
+    for kind in ("linear", "sigmoid"):
+        with contextlib.suppress(ValueError):
+            suite = _suite(caller, kind, declared)
+            if isinstance(suite, DeclaredSuite) and suite.judge.explained:
+                return Advice(kind, suite.profile)
     rates = _decays(judge)
     if rates is None:
         return None

@@ -3,6 +3,8 @@
 from typing import Any
 
 from attnlab_theory.conform.kinds import recurrence
+from attnlab_theory.conform.kinds.absorption import LATENT
+from attnlab_theory.conform.kinds.paged import PAGED
 from attnlab_theory.conform.laws import likely as laws
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.positions import likely as positions
@@ -18,6 +20,9 @@ def likely(about: dict[str, Any]) -> str:
     Args:
         about: what `Caller.about` says.
     """
+    for name, kind in (("paged", PAGED), ("latent", LATENT)):
+        if kind.is_told_by(about["parameters"]):
+            return name
     # A recurrence has a state as attention has a cache, so its decay is looked for first.
     for each in (positions, laws, recurrence, sequences):
         if kind := each.likely(about):

@@ -70,6 +70,15 @@ BODIES: Mapping[str, Body] = {
     "sinusoidal": Body("length, width", "Whole numbers; gives [t d]."),
     "alibi": Body("heads, length", "Whole numbers; gives [h t s], which is added to the scores."),
     "linear": Body("q, k, v, causal=False", "q [b h t d], k [b h s d], v [b h s e]; gives [b h t e]."),
+    "sigmoid": Body("q, k, v, causal=False", "q [b h t d], k [b h s d], v [b h s e]; gives [b h t e]."),
+    "paged": Body(
+        "q, k_pages, v_pages, block_table, lengths",
+        "q [b t h d], pages [p z g d], table [b m], lengths [b] of keys, q the last; gives [b t h e].",
+    ),
+    "latent": Body(
+        "q, q_rope, c, k_rope, w_uk, w_uv",
+        "q [b h t d], q_rope [b h t x], c [b s r], k_rope [b s x], w_uk [h d r], w_uv [h e r]; gives [b h t e].",
+    ),
     "recurrent": Body(
         "q, k, v, state=None", "q, k [b h t d], v [b h t e], the state before; gives [b h t e], state."
     ),

@@ -70,6 +70,15 @@ KINDS: Mapping[str, Kind] = {
     "recurrent": Kind(
         promise="whole, in parts with a state and in chunks: one answer", suite="kinds.recurrence:RECURRENCE"
     ),
+    "sigmoid": Kind(
+        promise="each key is weighed by a sigmoid of its score, and nothing is divided by a sum",
+        suite="kinds.logistic:SIGMOID",
+    ),
+    "paged": Kind(promise="attention over the pages of a cache that a table names", suite="kinds.paged:PAGED"),
+    "latent": Kind(
+        promise="keys and values from one narrow row for each token; absorbed matrices change nothing",
+        suite="kinds.absorption:LATENT",
+    ),
     "rotary": Kind(promise="pairs of channels turn with the position", suite="positions.rotary:RotarySuite"),
     "sinusoidal": Kind(
         promise="a vector of sines and cosines for each position", suite="positions.sinusoidal:SinusoidalSuite"

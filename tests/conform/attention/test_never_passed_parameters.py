@@ -87,13 +87,13 @@ def test_the_same_code_without_a_bug_holds_also_beside_other_features(make, kind
     assert suite.never_passed == []
 
 
-def half_known(q, k, v, mask=None, block_mask=None, *, need_weights=False, dropout_p=0.0):
+def half_known(q, k, v, mask=None, score_mod=None, *, need_weights=False, dropout_p=0.0):
     return attend(q, k, v, mask)
 
 
 def test_a_parameter_that_nothing_is_handed_over_for_is_named():
     suite = suite_of(Direct(half_known), "softmax")
-    assert suite.never_passed == ["block_mask", "need_weights"]
+    assert suite.never_passed == ["score_mod", "need_weights"]
 
 
 def test_a_parameter_that_is_known_but_refused_is_named_too():
@@ -109,7 +109,7 @@ def test_a_parameter_that_is_known_but_refused_is_named_too():
 TARGETS = """
 import numpy as np
 
-def attention(q, k, v, block_mask=None, sm_margin=0):
+def attention(q, k, v, score_mod=None, sm_margin=0):
     scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
     raised = np.exp(scores - scores.max(-1, keepdims=True))
     return (raised / raised.sum(-1, keepdims=True)) @ v
@@ -132,7 +132,7 @@ def turned(x, positions, offset=0):
 @pytest.mark.parametrize(
     ("name", "kind", "left"),
     [
-        ("attention", "softmax", ["block_mask", "sm_margin"]),
+        ("attention", "softmax", ["score_mod", "sm_margin"]),
         ("plain", "softmax", []),
         ("turned", "rotary", ["offset"]),
     ],

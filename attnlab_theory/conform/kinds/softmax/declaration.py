@@ -27,6 +27,7 @@ from attnlab_theory.conform.kinds.softmax import compared, conventions, laws, sl
 from attnlab_theory.conform.kinds.softmax.halves import share
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend, shared
 from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, tolerance
+from attnlab_theory.conform.kinds.sparsity import block_masks
 
 WIDE = 1000
 """A window that hides nothing in any case."""
@@ -275,6 +276,7 @@ def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
         "padding": right_at(_each(((6, 6), (4, 7)), {"pair mask": "padded end"}, {"pair mask": "padded start"})),
         "padding by element": right_at(_each(PADDED, *({"batch": 3, **x} for x in padded))),
         "bias by element": right_at(_each(((5, 5), (3, 9), (1, 17), (33, 33)), {"batch": 3, **EACH_BIAS})),
+        "block masks": block_masks,
         "packed documents": right_at({"segments": "documents", **x} for x in LONGER),
         "sinks": right_at({"sinks": word, **x} for x in LONGER for word in ("normal", "zeros")),
         "slopes": right_at({"slopes": "halves", **x} for x in LONGER),

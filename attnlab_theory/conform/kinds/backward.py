@@ -1,0 +1,208 @@
+r"""A backward pass that a target brings: f(dout, q, k, v, ...) gives (dq, dk, dv), each a declaration.
+
+How the target is called is found of its own answers; the backward pass must mean the same. So a scale, a mask or a
+hidden future that only one of the two has is wrong, and no convention. Gradients are held against the reference, as
+far off as `softmax.slopes` derives, and against differences of the target's own answers.
+
+Tolerance of differences. For a direction delta, L(h) = sum(dout * f(x + h delta)). The slope is near
+D(h) = (L(h) - L(-h)) / 2h. An answer may be off by `within`, so D(h) by sum(|dout| within) / h. What D(h) leaves
+out is h^2 / 6 of a third derivative, and D(2h) leaves out four times that: |D(2h) - D(h)| is three times what is
+left out, and is granted. The product of delta and the gradient errs by sum(|delta| room).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnlab_theory.conform import show
+from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.declarations import as_one, refused_in_words, rows_of
+from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
+from attnlab_theory.conform.identities import again, right_at, right_in, right_together, untouched
+from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
+from attnlab_theory.conform.kinds.softmax.slopes import room, slopes
+from attnlab_theory.conform.kinds.sparsity import BLOCK_MASKS, problem
+from attnlab_theory.conform.suite import Row
+
+if TYPE_CHECKING:
+    from attnlab_theory.conform.callers import Place
+
+GRADIENTS = {"q": "bhtd", "k": "bhsd", "v": "bhse"}
+"""What is given, in this order, with its axes."""
+
+STEPS = {"float64": 1e-4, "float32": 2e-2}
+"""h, by the type in which the target computes."""
+
+DIRECTIONS = 4
+
+
+def right_of(name: str) -> Any:
+    """What is right of the gradient of an operand, as `Kind.right` wants it."""
+
+    def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
+        given, exact = problem(case, chosen, made)
+        # Of a row that sees nothing no output is right, and so no gradient.
+        c = np.where(given.visible.any(-1, keepdims=True), np.asarray(made["dout"], np.float64), 0.0)
+
+        def within(kind: str, accumulate: str) -> np.ndarray:
+            return getattr(room(given, exact, c, kind, accumulate, cast=True), name)
+
+        return Right(getattr(slopes(given, exact, c), name), within)
+
+    return right
+
+
+class Differences:
+    """The law that a gradient is the slope of the target's own answers.
+
+    Args:
+        name: of the operand.
+        forward: judge of the target.
+    """
+
+    def __init__(self, name: str, forward: Judge) -> None:
+        self.name, self.forward = name, forward
+
+    def __call__(self, judge: Judge) -> Finding:
+        """Try it."""
+        tried, worst = 0, 0.0
+        for case in judge.cases(
+            {"type": "float64", "seed": seed, "length": n} for seed, n in ((0, 6), (1, 3), (2, 9))
+        ):
+            same = BLOCK_MASKS.case({**dict(case.sizes), **dict(case.switches), "seed": case.seed})
+            own = self.forward.convention.fitted(BLOCK_MASKS, same)
+            answer = judge.ask(case)
+            if own is None or answer.trouble:
+                continue
+            kind = "float32" if self.forward.is_narrow(own) else "float64"
+            for seed in range(DIRECTIONS):
+                found = self.slope(own, judge.operands(case), kind, seed)
+                if found is None:
+                    continue
+                delta, slope, most = found
+                most += float((np.abs(delta) * judge.within(case, kind)).sum())
+                given, tried = float((delta * answer.numbers).sum()), tried + 1
+                worst = max(worst, abs(given - slope) / most)
+                if not worst <= 1:
+                    about = {"given": given, "slope": slope, "off": worst, "operand": self.name}
+                    return Finding(
+                        verdict=Verdict.FAILS, fact="slope", about=about, tried=tried, ratio=worst, failures=1
+                    )
+        return Finding(verdict=Verdict.HOLDS, tried=tried, ratio=worst) if tried else NOT_TRIED
+
+    def slope(
+        self, case: Case, made: Mapping[str, Any], kind: str, seed: int
+    ) -> tuple[np.ndarray, float, float] | None:
+        """A direction, the slope along it, and how far off that may be; None if the target refuses a call."""
+        h, x, dout = STEPS[kind], made[self.name], np.asarray(made["dout"], np.float64)
+        delta = np.random.RandomState(seed).choice([-1.0, 1.0], x.shape)
+
+        def total(step: float) -> float:
+            answer = self.forward.ask(case, {**made, self.name: x + step * delta})
+            return np.nan if answer.trouble else float((dout * answer.numbers).sum())
+
+        near, far = ((total(step) - total(-step)) / (2 * step) for step in (h, 2 * h))
+        if not np.isfinite([near, far]).all():
+            return None
+        rounds = float((np.abs(dout) * self.forward.within(case, kind)).sum()) / h
+        return delta, near, 2 * rounds + abs(far - near)
+
+
+def backward(name: str, forward: Judge) -> Kind:
+    """The declaration of the gradient of an operand.
+
+    Args:
+        name: q, k or v.
+        forward: judge of the target.
+    """
+    chosen = forward.convention.chosen
+    stage = BLOCK_MASKS.stages[0]
+    known = {x: (chosen[x],) for x in (*stage.forms, *stage.choices)}
+    masks = [{}, {"pair mask": "random"}]
+    types = [{"type": x} for x in ("float32", "float64", "float16", "bfloat16")]
+    sizes = [
+        {},
+        {"queries": 4, "keys": 7},
+        {"heads": 9},
+        {"batch": 6},
+        {"length": 17},
+        {"width": 80},
+        {"length": 65},
+    ]
+    return Kind(
+        operands=("dout", "q", "k", "v", "causal", "pair mask", "scale"),
+        placed=("dout", "q", "k", "v"),
+        gives=GRADIENTS[name],
+        part=[*GRADIENTS].index(name),
+        usual={x: y for x, y in BLOCK_MASKS.usual.items() if x not in ("query_blocks", "key_blocks", "block_size")},
+        few=6,
+        promised=lambda case, found: BLOCK_MASKS.promised(case, {**chosen, **found}),
+        stages=(
+            Stage(
+                forms={x: known[x] for x in stage.forms},
+                choices={x: known[x] for x in stage.choices},
+                trials=({"heads": 3, "length": 5, "seed": 4},),
+                identity="plain",
+            ),
+            Stage(
+                needs="pair mask",
+                forms={"pair mask axes": (chosen.get("pair mask axes", "11ts"),)},
+                trials=({"pair mask": "random", "heads": 3, "seed": 3},),
+                identity="masks",
+            ),
+        ),
+        right=right_of(name),
+        reads=(lambda judge: {x: chosen[x] for x in ("alignment", "more keys") if x in chosen},),
+        laws={
+            "plain": right_at({"seed": seed} for seed in range(3)),
+            "differences": Differences(name, forward),
+            "masks": right_at({"pair mask": "random", "seed": seed} for seed in range(3)),
+            "large": right_at({"values": "large", "seed": seed} for seed in range(2)),
+            "float64": right_in("float64"),
+            "float16": right_in("float16"),
+            "pairs": right_together(
+                {"sizes": sizes, "types": types, "masks": masks, "scale": [{}, {"scale": 0.3}]}
+            ),
+            "same result": again({"seed": 11}, [{"seed": 11, "length": 17}]),
+            "inputs unchanged": untouched([{}, {"memory": "rows"}]),
+        },
+    )
+
+
+class Backward:
+    """The gradients of a target that brings its backward pass, as a row for each.
+
+    Args:
+        forward: caller of the target.
+        caller: of its backward pass.
+
+    Raises:
+        ValueError: if one of them can be called in no way, or the target is no softmax attention.
+    """
+
+    def __init__(self, forward: Caller, caller: Caller) -> None:
+        with refused_in_words(forward, BLOCK_MASKS):
+            judge = Judge(BLOCK_MASKS, forward, {})
+        if not judge.explained:
+            said = "is no softmax attention, or has a window, a cap or a bias that is always there"
+            raise ValueError(f"{forward.name} {said}: leave --backward away")
+        own = {"framework": judge.convention.framework}
+        self.judges = dict[str, Judge]()
+        for name in GRADIENTS:
+            with refused_in_words(caller, kind := backward(name, judge)):
+                self.judges[f"gradient of {name}"] = Judge(kind, caller, own)
+
+    def rows(self) -> Iterator[Row]:
+        """Try them."""
+        for name, judge in self.judges.items():
+            yield as_one(name, rows_of(judge))
+
+    def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
+        """A snippet of the first that is wrong, with the call of the backward pass alone."""
+        for row in rows:
+            if row.name in self.judges and isinstance(row.counterexample, Finding):
+                return show.snippet(place, self.judges[row.name], row.counterexample)
+        return []

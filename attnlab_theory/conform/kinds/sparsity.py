@@ -1,0 +1,125 @@
+"""Softmax attention under a block mask: an array that says which blocks of keys a block of queries sees, or a
+function of batch, head, query and key that says it of each pair.
+
+A function is made of the same array where the target is, as FlexAttention's mask_mod. Blocks of one token make it
+any function. What is right, and how far off it may be, is as for other masks.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.conform import scales
+from attnlab_theory.conform.calling import Uncallable
+from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
+from attnlab_theory.conform.identities import explained, more_keys, right_at, right_together, visible
+from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
+from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem, attend
+from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
+from attnlab_theory.conform.operands import OPERANDS
+
+
+def problem(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> tuple[Problem, Attended]:
+    """What a case asks, and what is right."""
+    q, k, v = (np.asarray(made[name], np.float64) for name in "qkv")
+    seen, size = visible(case, chosen, made), case["block_size"]
+    if "blocks" in made:
+        seen = seen & made["blocks"].repeat(size, 2).repeat(size, 3)
+    scale = case["scale"] or scales.factor(chosen["scale"], q.shape[-1])
+    given = Problem(q, k, v, scale, seen)
+    return given, attend(given)
+
+
+def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
+    """Softmax attention to what the blocks, a mask and the place leave, [b h t e]."""
+    given, exact = problem(case, chosen, made)
+
+    def within(kind: str, accumulate: str) -> np.ndarray:
+        bound = tolerance(given, exact, kind, accumulate, cast=True)
+        return np.where(bound.loose, np.nan, bound.output)
+
+    return Right(exact.output, within)
+
+
+def promised(case: Case, chosen: Chosen) -> bool:
+    """Blocks are whole, more keys than queries are taken, and no query stands before the first key."""
+    t, s, size = case["queries"], case["keys"], case["block_size"]
+    if case["blocks"] and (t, s) != (case["query_blocks"] * size, case["key_blocks"] * size):
+        return False
+    return t == s or not (chosen.get("more keys") or (case["causal"] and t > s))
+
+
+def tiled(*sizes: tuple[int, int, int], **more: Any) -> list[dict[str, Any]]:
+    """Cases by blocks of queries, blocks of keys and their size."""
+    return [
+        {"query_blocks": i, "key_blocks": j, "block_size": n, "queries": i * n, "keys": j * n, "blocks": "random"}
+        | {"seed": seed, **more}
+        for seed, (i, j, n) in enumerate(sizes)
+    ]
+
+
+SIZES = ((3, 3, 2), (7, 7, 1), (2, 4, 3), (4, 3, 2), (9, 9, 2), (5, 5, 16), (2, 2, 64), (1, 9, 16), (130, 130, 1))
+
+COLUMNS = {
+    "sizes": [*tiled((3, 3, 2)), *tiled(*SIZES[1:]), *tiled((2, 2, 3), width=80), *tiled((3, 3, 2), heads=9)],
+    "batch": [{}, {"batch": 6}, {"batch": 1}],
+    "types": [{}, {"type": "float64"}, {"type": "float16"}, {"type": "bfloat16"}],
+    "masks": [{}, {"pair mask": "any"}],
+    "scale": [{}, {"scale": 0.3}],
+    "values": [{}, {"values": "large"}, {"values": "offset"}],
+}
+"""What is set beside each other. A flag that hides the future is tried both ways with each of them."""
+
+BLOCK_MASKS = Kind(
+    operands=("q", "k", "v", "blocks", "causal", "pair mask", "scale", "block_size"),
+    placed=("q", "k", "v"),
+    gives="bhte",
+    usual={"batch": 2, "heads": 4, "width": 4, "value_width": 3} | tiled((3, 3, 2))[0] | {"blocks": None},
+    few=6,
+    promised=promised,
+    stages=(
+        Stage(
+            forms={"same width": (False, True), "layout": ("bhtd", "bthd", "btd", "td")},
+            choices={"scale": ("rsqrt", "one", "inverse"), "causal": ("never", "always")},
+            trials=({"heads": 3, "length": 5, "seed": 4},),
+            identity="weights",
+        ),
+        Stage(needs="blocks", trials=(tiled((3, 3, 2), heads=3)[0],), identity="block masks"),
+        Stage(
+            needs="pair mask",
+            forms={"pair mask axes": ("bhts", "b1ts", "11ts")},
+            trials=({"pair mask": "any", "heads": 3, "seed": 3},),
+            identity="masks",
+        ),
+    ),
+    right=right,
+    reads=(more_keys,),
+    laws={
+        "weights": explained,
+        "block masks": right_at(tiled(*SIZES)),
+        "pairs": right_together(COLUMNS),
+    },
+)
+
+
+def block_masks(judge: Judge) -> Finding:
+    """The law of softmax attention that what a block mask hides is hidden, where a target takes one."""
+    known = judge.caller.about()["parameters"] or ()
+    if not {each[0].lower().strip("_") for each in known} & {*OPERANDS["blocks"].spellings}:
+        return NOT_TRIED
+    try:
+        own = Judge(BLOCK_MASKS, judge.caller, {"framework": judge.convention.framework})
+    except Uncallable as error:
+        return Finding(verdict=Verdict.NOT_JUDGED, fact="not beside", trouble=next(iter(error.troubles), None))
+    if not own.explained:
+        return Finding(verdict=Verdict.NOT_JUDGED, fact="not beside")
+    found = [own.find(identity) for identity in BLOCK_MASKS.laws]
+    judge.calls += own.calls
+    wrong = [each for each in found if each.verdict is Verdict.FAILS]
+    least = wrong[0] if wrong else max(found, key=lambda each: each.ratio)
+    # Its case is one of another declaration.
+    return dataclasses.replace(least, case=None, tried=sum(each.tried for each in found))
