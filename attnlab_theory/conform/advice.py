@@ -141,6 +141,8 @@ def _reach(judge: Judge) -> tuple[np.ndarray | None, tuple[int, int, int] | None
             return None, None
         back = np.arange(n)[:, None] - np.arange(n)
         shown = (weights > 0.1 / n).any((0, 1))
+        if not shown.any():
+            return weights, None
         left, right = int(back[shown].max()), int(-back[shown].min())
         band = (back <= left) & (back >= -right)
         if np.abs(weights - band / np.maximum(band.sum(-1, keepdims=True), 1)).max() > 0.1 / n:

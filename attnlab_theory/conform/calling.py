@@ -158,7 +158,7 @@ class Convention:
             if OPERANDS[role].idle and role in self.required and case[role] is None:
                 own[role] = OPERANDS[role].idle
         # What is usual is not asked of who has no parameter for it.
-        spare = {*kind.operands} - {*self.names} - {*self.chosen} - {*dict(case.sizes)}
+        spare = {x for x in kind.operands if x not in self.names and not (OPERANDS[x].is_flag or OPERANDS[x].axis)}
         own |= {x: None for x, y in kind.usual.items() if x in spare and case[x] == y}
         case = case.replaced(**own)
         case = dataclasses.replace(case, arrays=self._arrays(kind, case))
@@ -479,6 +479,9 @@ def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
     refused: list[Trouble] = []
     best: Convention | None = None
     for framework in frameworks:
+        # Who imports nothing, and calls methods of tensors, answers no other framework.
+        if best is not None and framework not in (*caller.about()["uses"], "numpy"):
+            break
         trial = dataclasses.replace(start, framework=framework)
         best = _better(best, _searched(kind, caller, trial, kind.stages[0], declared, refused))
         if best is not None and best.residual <= kind.near:
@@ -588,12 +591,15 @@ def _searched(
         refused: where troubles of trial calls are noted.
     """
     forms, choices = _values(kind, start, stage, declared)
-    best, calls = None, start.calls
+    best, calls, answered = None, start.calls, set[tuple[Any, ...]]()
     trials = stage.trials(declared) if callable(stage.trials) else stage.trials
     for values in itertools.product(*forms.values(), trials):
         spec, values = values[-1], values[:-1]
         if best is not None and dict(zip(forms, values, strict=True)).get("multiple", 1) > 1:
             break
+        # Another trial is made where one before it cannot be, or is refused.
+        if values in answered:
+            continue
         form, scores = dict(zip(forms, values, strict=True)), list[tuple[Mapping[str, Any], float]]()
         answers: dict[tuple[Any, ...], tuple[Answer, dict[str, Any]]] = {}
         found: Convention | None = None
@@ -621,6 +627,7 @@ def _searched(
             scores.append((chosen, error))
             found = _better(found, dataclasses.replace(trial, chosen=chosen | more, residual=error))
         if found is not None:
+            answered.add(values)
             found = dataclasses.replace(found, idle=_idle(choices, found.chosen, scores))
         best = _better(best, found)
         if best is not None and best.residual <= kind.near:

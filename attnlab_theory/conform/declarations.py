@@ -71,7 +71,8 @@ class DeclaredSuite(Suite):
 
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
         """A snippet of the smallest counterexample."""
-        found = [row.counterexample for row in rows if row.verdict is Verdict.FAILS]
+        own = [row for row in rows if row.name in self.IDENTITIES]
+        found = [row.counterexample for row in own if row.verdict is Verdict.FAILS]
         shown = [
             (each.number is None, each.case.numbers, i, each)
             for i, each in enumerate(found)
@@ -94,6 +95,17 @@ def row_of(found: Finding, judge: Judge) -> Row:
         case=judge.convention.call(found.case) if found.case else "",
         rule=found.about.get("rule"),
     )
+
+
+def judged(kind: Kind, caller: "Caller", declared: Mapping[str, Any]) -> tuple[Judge, list[tuple[str, str]]]:
+    """A judge of a target, and its conventions in words.
+
+    Raises:
+        ValueError: if it can be called in no way.
+    """
+    with refused_in_words(caller, kind):
+        judge = Judge(kind, caller, declared)
+    return judge, say.profile(judge.convention, kind, declared)
 
 
 def searched(kind: Kind, caller: "Caller", declared: Mapping[str, Any]) -> tuple[Convention, list[tuple[str, str]]]:

@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform import judge as engine
-from attnlab_theory.conform import say
-from attnlab_theory.conform.declarations import refused_in_words
+from attnlab_theory.conform.declarations import judged
 from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.kinds.softmax.conventions import ALIKE, NEAR
 from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX
@@ -62,9 +60,8 @@ class Attending(Judge):
 
     def open(self) -> None:
         """Search the conventions of softmax attention; what else it takes is found with them."""
-        with refused_in_words(self.caller, SOFTMAX):
-            judge = engine.Judge(SOFTMAX, self.caller, self.declared)
-        way, self.profile = Conventions.of(judge.convention), say.profile(judge.convention, SOFTMAX, self.declared)
+        judge, self.profile = judged(SOFTMAX, self.caller, self.declared)
+        way = Conventions.of(judge.convention)
         name = Bound(self.caller.about()["parameters"], ("q", "k", "v", "pair mask")).names.get("pair mask")
         if name and not way.mask and self.declared.get("mask") != "none" and not way.padding:
             # A mask that nobody can read is taken at its word.
