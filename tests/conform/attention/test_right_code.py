@@ -56,7 +56,12 @@ def test_rows_that_do_not_sum_to_one_get_one_diagnosis(target, kind, why):
     assert rows[0].line.endswith(f"and not to one, {why}")
 
 
-@pytest.mark.parametrize("target", [sigmoid, sunk(0.0)])
+def test_a_sigmoid_is_named_and_not_said_to_weigh_equal_keys_unequally():
+    found = advised(Direct(sigmoid), {})
+    assert (found.kind, found.notes) == ("sigmoid", ())
+
+
+@pytest.mark.parametrize("target", [sunk(1.0), sunk(0.0)])
 def test_rows_that_do_not_sum_to_one_have_equal_weights_for_equal_keys(target):
     (note,) = advised(Direct(target), {}).notes
     assert ("sum to" in note, "unequal" in note) == (True, False)
