@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,6 +105,10 @@ class Grade:
         for option, out in (("--csv", self.csv), ("--html", self.html), ("--journal", path)):
             if out is not None and out.resolve().is_relative_to(place):
                 raise ValueError(f"{option} {out} lies among the submissions; name a place outside {self.folder}")
+        chosen_by = Path(self.rubric) if self.rubric.endswith(".toml") else None
+        for kept in (place, chosen_by, self.csv, self.html, path, Path(tempfile.gettempdir())):
+            if kept is not None and (inside := fences.visible(kept)):
+                raise ValueError(f"{kept} lies in {inside}, which every submission can read; move it elsewhere")
         for out in (self.csv, path):
             if out is not None:
                 files.refuse_unwritable(out)

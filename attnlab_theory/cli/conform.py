@@ -298,6 +298,7 @@ class Conform:
                 seconds,
                 lambda row: shown_by([row]),
             )
+            shown |= {"fences": [fence.name for fence in caller.absent]}
             shown |= {"snippet": snippet, "notes": notes} | ({"badge": shows} if shows else {})
             print(json.dumps(shown, indent=1))
             return code
@@ -349,16 +350,18 @@ class Conform:
         found = advised(caller, declared)
         if caller.killed:
             raise ValueError(f"{self.target}: its process was killed from outside ({caller.killed}); run it again")
+        notes = [*found.notes, *([caller.missing] if caller.missing else [])]
         if self.json:
             shown = report.heading(str(self.target), found.kind, caller) | {"conventions": dict(found.profile)}
-            print(json.dumps(shown | {"options": found.options.strip(), "notes": found.notes}, indent=1))
+            shown |= {"fences": [fence.name for fence in caller.absent]}
+            print(json.dumps(shown | {"options": found.options.strip(), "notes": notes}, indent=1))
             return 0
         seems = "is of no kind that is known"
         if found.kind:
             seems = f"looks like {found.kind}: {KINDS[found.kind].promise}"
         print(f"{self.target} {seems}\n")
         print("\n".join(report.profile_lines(found.profile)))
-        for note in found.notes:
+        for note in notes:
             print(f"\nnote: {note}")
         if found.kind:
             print(f"\nType next: attnlab conform {self.target} --as {found.kind}{found.options}")

@@ -71,6 +71,7 @@ class Leaks:
         from attnlab_theory.cli.problems import refuse_time_limit
         from attnlab_theory.identities import edges, leaks
         from attnlab_theory.identities.prefixes import prefixes, sentence
+        from attnlab_theory.sandbox import fences
         from attnlab_theory.sandbox.reasons import BrokenAnswer
         from attnlab_theory.sandbox.submission import Submission
 
@@ -81,7 +82,10 @@ class Leaks:
             replacing = leaks.other_numbers(self.tokens)
         refuse_time_limit(self.time_limit)
         start = time.monotonic()
-        with Submission(self.function, time_limit=self.time_limit, any_framework=True, instances=True) as asked:
+        with Submission(
+            self.function, time_limit=self.time_limit, any_framework=True, instances=True, searched=True
+        ) as asked:
+            absent = asked.missing
             mixer, way = self._handed(asked)
             try:
                 found = leaks.leaks(mixer, inputs, replacing)
@@ -108,9 +112,12 @@ class Leaks:
                 "depends_on_length": cut.depends,
                 "training": asked.mode == "training",
                 "edges": None if beyond is None else edges.as_json(beyond),
+                "fences": [fence.name for fence in absent],
             }
             print(json.dumps(told, indent=1))
             return code
+        if absent:
+            print(fences.warning(absent))
         if way.said:
             print(f"{self.function} was given and judged with {way.said}.")
         print(leaks.picture(found))

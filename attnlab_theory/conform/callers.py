@@ -14,7 +14,7 @@ from attnlab_theory.conform.costly import Costly
 from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
 from attnlab_theory.conform.harness import Host, fault, load
 from attnlab_theory.sandbox import limits
-from attnlab_theory.sandbox.fences import warning
+from attnlab_theory.sandbox.fences import FENCES, Fence, warning
 from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason, plain
 from attnlab_theory.sandbox.submission import Reply, Submission
 
@@ -100,6 +100,7 @@ class Local(Direct):
     """
 
     missing = "--in-process puts up no fence: the target can do what you can, and may end the judge"
+    absent = FENCES
     killed = ""
 
     def __init__(self, target: str, *, seconds: float = USUAL) -> None:
@@ -193,6 +194,8 @@ class Fenced:
         self._costly = Costly()
         self.missing = ""
         """The fences that this system did not put up, and what the target can do without them."""
+        self.absent: tuple[Fence, ...] = FENCES
+        """The same fences. Both are known inside the block."""
         self.killed = ""
         """The signal by which somebody else ended the process, so that a call has no answer."""
         self._signal = ""
@@ -269,10 +272,11 @@ class Fenced:
         return Back({"trouble": Trouble(fault=Fault.KILLED, code=self.killed), "killed": self.killed}, [])
 
     def _start(self) -> None:
-        self._child = Submission(f"{HARNESS}::answer", time_limit=PATIENCE, sees=self._place.sees)
+        self._child = Submission(f"{HARNESS}::answer", time_limit=PATIENCE, sees=self._place.sees, searched=True)
         self._child.where = self.name
         self._child.__enter__()
-        self.missing = warning(self._child.missing)
+        self.absent = self._child.missing
+        self.missing = warning(self.absent)
         asked = {key: value for key, value in self._place._asdict().items() if key != "sees"}
         asked |= {"seconds": LOADING, "kept": self._kept}
         # Who hears no alarm is ended from outside, a little later.

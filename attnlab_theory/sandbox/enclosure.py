@@ -37,6 +37,8 @@ class Terms:
     """Bytes that its processes may hold together."""
     alone: bool
     """Whether it sees its own file alone, and no other of its folder."""
+    searched: bool = False
+    """Whether it sees every folder in which this Python searches for modules, as `fences.view` has it."""
     means: frozenset[str]
     """The means that may be tried for fences."""
 
@@ -45,7 +47,8 @@ class Enclosure:
     """A child that waits for a file to load, inside as many fences as the system allows. Use it in a `with` block.
 
     Raises:
-        ValueError: on entering the block, if the user inside the fences cannot read the file, or Python's own.
+        ValueError: on entering the block, if the user inside the fences cannot read the file, or Python's own, or
+            if the fence `files` stands on this system, and not around this file.
         RuntimeError: on entering the block, if the launcher itself fails.
     """
 
@@ -54,6 +57,7 @@ class Enclosure:
         self._block = contextlib.ExitStack()
         self.missing: tuple[fences.Fence, ...] = fences.FENCES
         """The fences that do not stand; known inside the block."""
+        self._bubblewrap_said = ""
 
     def __enter__(self) -> "Enclosure":
         hello = self._started(bubblewrap=True) or self._started(bubblewrap=False)
@@ -66,7 +70,15 @@ class Enclosure:
                 f"the submission runs as another user, who cannot read {hello['unreadable']}; put it, and Python, "
                 "where everybody may read, or judge as a user who is not root"
             )
-        in_force = set(hello["in_force"])
+        in_force = set(hello.get("in_force", ()))
+        why = hello.get("unviewable", "")
+        if "view" not in in_force and self._bubblewrap_said and fences.bubblewrap_works():
+            why = why or self._bubblewrap_said
+        if why:
+            self._block.close()
+            raise ValueError(
+                f"the fence 'files' cannot be put up around {self._path}: {why}; move it into a folder of its own"
+            )
         if not fences.JUDGE.stands(in_force) and "undumpable" in self._terms.means and fences.become_undumpable():
             in_force.add("undumpable")
         self.missing = fences.missing(in_force)
@@ -116,6 +128,7 @@ class Enclosure:
                 groups=[] if self._group is None else self._group.entrances,
                 status=told,
                 alone=self._terms.alone,
+                searched=self._terms.searched,
             )
             command, plan = (bubblewrap and fences.bubblewrap(plan)) or ([], plan)
             try:
@@ -133,6 +146,7 @@ class Enclosure:
                 return hello
             # What is installed may be forbidden; what the launcher says of it stays readable.
             self.exchange.drain(0.2)
+            self._bubblewrap_said = self.exchange.printed.strip() if command else self._bubblewrap_said
         return {}
 
 

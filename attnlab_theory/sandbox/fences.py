@@ -107,6 +107,7 @@ def plan(
     groups: list[str],
     status: int,
     alone: bool,
+    searched: bool,
 ) -> dict[str, Any]:
     """The plan for the launcher, as plain values.
 
@@ -119,8 +120,9 @@ def plan(
         groups: the files of the control groups into which a process writes 0 to enter.
         status: the descriptor on which the launcher says how the submission ended.
         alone: whether the submission sees its own file alone, and no other of its folder.
+        searched: whether it sees every folder in which this Python searches for modules.
     """
-    readable, hidden = view(path, alone=alone)
+    readable, hidden = view(path, alone=alone, searched=searched)
     return {
         "means": sorted(means),
         "inside": [],
@@ -153,29 +155,57 @@ SYSTEM = (
 """Programs, libraries and their settings. Nobody's own files, and no passwords."""
 
 
-def view(path: Path, *, alone: bool) -> tuple[list[str], list[str]]:
+def view(path: Path, *, alone: bool, searched: bool) -> tuple[list[str], list[str]]:
     """The paths that a submission can read, outer ones first, and those inside them that are hidden.
 
-    In the submission's own folder, entries that begin with a dot are hidden. The folder may be a home with `.ssh`.
+    What can be read lies above what is hidden, and what is hidden above what can be read inside of it. In the
+    submission's own folder, entries that begin with a dot are hidden. The folder may be a home with `.ssh`. A link
+    cannot be hidden. It leads to nothing that is not in view.
+
+    Args:
+        path: the file of the submission, or another file or folder that it may read with its neighbours.
+        alone: whether it sees no neighbours.
+        searched: whether it sees every folder in which this Python searches for modules: those of `PYTHONPATH` and
+            of projects that are installed as they lie. If not, it sees what is installed and not this package,
+            which has the reference solutions.
     """
-    folder = path.absolute().parent
-    here = Path.cwd()
-    programs = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent]
-    programs += [PACKAGE, *map(Path, site.getsitepackages())]
-    # Where Python looks for modules; what it adds by itself is the folder that the caller happens to be in.
-    programs += [Path(place) for place in sys.path if place and Path(place).resolve() != here.resolve()]
-    own = [path.absolute()] if alone else [folder]
-    wanted = [Path(place) for place in SYSTEM] + programs + own
+    programs = _installed()
+    if searched:
+        # Where Python looks for modules; what it adds by itself is the folder that the caller happens to be in.
+        here = Path.cwd().resolve()
+        programs += [PACKAGE, *(Path(place) for place in sys.path if place and Path(place).resolve() != here)]
+    own = [path.absolute()] if alone else [path.absolute().parent]
+    wanted = [Path(place) for place in SYSTEM] + programs + own + [PACKAGE / "sandbox"]
     found = {str(place) for place in wanted if place.exists()}
     found |= {os.path.realpath(place) for place in found if place.count("/") > 1}
-    hidden: list[str] = []
+    hidden = set() if searched else {str(PACKAGE), os.path.realpath(PACKAGE)}
     if not alone:
-        kept = {*map(str, (*programs, path.absolute())), *map(os.path.realpath, programs)}
-        for name in os.listdir(folder):
-            hides = str(folder / name)
-            if name.startswith(".") and not any(f"{place}/".startswith(f"{hides}/") for place in kept):
-                hidden.append(hides)
-    return sorted(found - {"/"}, key=lambda place: (place.count("/"), place)), sorted(hidden)
+        # The folder may have two names, and each is in view.
+        for folder in {str(own[0]), os.path.realpath(own[0])}:
+            hidden |= {f"{folder}/{name}" for name in os.listdir(folder) if name.startswith(".")}
+    hidden -= {*found, str(path.absolute()), os.path.realpath(path)}
+    return _outer_first(found - {"/"}), _outer_first(place for place in hidden if not os.path.islink(place))
+
+
+def _outer_first(places: Iterable[str]) -> list[str]:
+    return sorted(places, key=lambda place: (place.count("/"), place))
+
+
+def _installed() -> list[Path]:
+    """The interpreter, and the folders of installed packages."""
+    programs = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent]
+    programs += map(Path, [*site.getsitepackages(), site.getusersitepackages()])
+    # The modules of a cluster of computers stand in PYTHONPATH.
+    return programs + [Path(place) for place in sys.path if Path(place).name in ("site-packages", "dist-packages")]
+
+
+def visible(place: Path) -> str:
+    """The folder through which every submission can read a place of the judge's; empty if there is none."""
+    inside = Path(os.path.realpath(place))
+    if inside.is_relative_to(os.path.realpath(PACKAGE)) and not inside.is_relative_to(PACKAGE / "sandbox"):
+        return ""
+    readable = [*map(Path, SYSTEM), *_installed()]
+    return next((str(each) for each in readable if inside.is_relative_to(os.path.realpath(each))), "")
 
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")
@@ -198,8 +228,16 @@ def _disables_namespaces(program: str) -> bool:
     return "--disable-userns" in subprocess.run([program, "--help"], capture_output=True, text=True).stdout
 
 
+@functools.cache
+def bubblewrap_works() -> bool:
+    """Whether bubblewrap makes a view on this system. Then a view that it does not make has a fault of its own."""
+    program = shutil.which("bwrap")
+    command = ["--unshare-all", "--ro-bind", "/", "/", "--", sys.executable, "-c", ""]
+    return program is not None and subprocess.run([program, *command], capture_output=True).returncode == 0
+
+
 def bubblewrap(plan: dict[str, Any]) -> tuple[list[str], dict[str, Any]] | None:
-    """The command by which bubblewrap makes a plan's namespaces, and the plan for the rest. None if it cannot.
+    """The command by which bubblewrap makes a plan's namespaces, and the plan for the rest. None if it may not.
 
     Root needs no bubblewrap, which would keep it from becoming another user.
     """
@@ -209,11 +247,16 @@ def bubblewrap(plan: dict[str, Any]) -> tuple[list[str], dict[str, Any]] | None:
         return None
     command = [program, "--unshare-all", "--unshare-user", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
     command += ["--disable-userns"] if _disables_namespaces(program) else []
-    for place in plan["readable"]:
-        link = os.path.islink(place) and place.count("/") == 1
-        command += ["--symlink", os.readlink(place), place] if link else ["--ro-bind", place, place]
-    for place in plan["hidden"]:
-        command += ["--tmpfs", place] if os.path.isdir(place) else ["--ro-bind", "/dev/null", place]
-    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", plan["scratch"], "--remount-ro", "/"]
+    hidden = [*plan["hidden"]]
+    for place in _outer_first([*plan["readable"], *hidden]):
+        if place in hidden:
+            command += ["--tmpfs", place] if os.path.isdir(place) else ["--ro-bind", "/dev/null", place]
+        elif os.path.islink(place) and place.count("/") == 1:
+            command += ["--symlink", os.readlink(place), place]
+        else:
+            command += ["--ro-bind", place, place]
+    read_only = [place for place in hidden if os.path.isdir(place)] + ["/"]
+    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", plan["scratch"]]
+    command += [word for place in read_only for word in ("--remount-ro", place)]
     command += ["--chdir", plan["scratch"], "--"]
     return command, plan | {"inside": ["user", "mount", "view", "pid", "network"]}

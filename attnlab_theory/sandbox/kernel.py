@@ -13,6 +13,7 @@ import os
 import pwd
 import resource
 import signal
+import stat
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,35 +138,50 @@ def _unshared_user(flags: int) -> bool:
     return unshared and bool(Path("/proc/self/uid_map").read_text())
 
 
+class Unviewable(Exception):
+    """The system can make a view, but not this one. No submission runs without it then."""
+
+
 def viewed(plan: dict[str, Any]) -> list[str]:
-    """Give the process its own root folder: the plan's paths, read-only, a /proc, and an empty scratch folder."""
+    """Give the process its own root folder: the plan's paths, read-only, a /proc, and an empty scratch folder.
+
+    Returns:
+        The means that are now in force; none if this system makes no view, whatever is in it.
+
+    Raises:
+        Unviewable: if it is something in this view that cannot be mounted.
+    """
+    root = plan["scratch"]
     try:
-        _build_view(plan["scratch"], plan["readable"], plan["hidden"], plan["file_size"])
+        _mount("none", "/", flags=RECURSIVE | PRIVATE)
+        _mount("tmpfs", root, "tmpfs", NO_SETUID | NO_DEVICES, "size=4m,mode=755")
+        # Older systems cannot do that.
+        _set_attributes(root, NO_SETUID, deep=False)
     except OSError:
         return []
+    try:
+        _build_view(root, plan["readable"], plan["hidden"], plan["file_size"])
+    except OSError as error:
+        raise Unviewable(f"{error.filename or root}: {error.strerror}") from None
     return ["view"]
 
 
 def _build_view(root: str, readable: list[str], hidden: list[str], size: int) -> None:
-    _mount("none", "/", flags=RECURSIVE | PRIVATE)
-    _mount("tmpfs", root, "tmpfs", NO_SETUID | NO_DEVICES, "size=4m,mode=755")
-    for path in readable:
+    veils: list[str] = []
+    for path in sorted([*readable, *hidden], key=lambda path: path.count("/")):
         place = root + path
-        if os.path.islink(path) and not os.path.dirname(path).strip("/"):
+        if path in hidden:
+            veils += _hide(place)
+        elif os.path.islink(path) and not os.path.dirname(path).strip("/"):
             os.symlink(os.readlink(path), place)
-            continue
         # A path inside of one that is there already is there, too.
-        if not os.path.lexists(place):
-            _bind(path, place)
+        elif not os.path.lexists(place):
+            _bind(path, place, root)
             _set_attributes(place, READ_ONLY | NO_SETUID | NO_DEVICES, deep=True)
-    for path in hidden:
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.isdir(root + path):
-                _mount("tmpfs", root + path, "tmpfs", READ_ONLY, "size=4k,mode=555")
-            else:
-                _mount("/dev/null", root + path, flags=BIND)
+    for veil in veils:
+        _set_attributes(veil, READ_ONLY, deep=False)
     for name in DEVICES:
-        _bind(f"/dev/{name}", f"{root}/dev/{name}")
+        _bind(f"/dev/{name}", f"{root}/dev/{name}", root)
     for link, target in {"fd": "/proc/self/fd", "shm": root}.items():
         os.symlink(target, f"{root}/dev/{link}")
     os.makedirs(root + root, exist_ok=True)
@@ -184,12 +200,38 @@ def _build_view(root: str, readable: list[str], hidden: list[str], size: int) ->
     os.chdir(root)
 
 
+def _hide(place: str) -> list[str]:
+    """Put something empty over a folder or a file. Returns the folder, which has to become read-only.
+
+    By its handle, for a name may be a link by now, and a mount would follow it out of the view. A link stays: it
+    leads to nothing that is not in view.
+    """
+    try:
+        handle = os.open(place, os.O_PATH | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return []
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISLNK(mode):
+            return []
+        if stat.S_ISDIR(mode):
+            _mount("tmpfs", f"/proc/self/fd/{handle}", "tmpfs", NO_SETUID | NO_DEVICES, "size=64k,mode=555")
+            return [place]
+        _mount("/dev/null", f"/proc/self/fd/{handle}", flags=BIND)
+        return []
+    finally:
+        os.close(handle)
+
+
 def _mount(source: str, target: str, kind: str | None = None, flags: int = 0, options: str | None = None) -> None:
     texts = [None if text is None else text.encode() for text in (source, target, kind, options)]
     _call(LIBC.mount, *texts[:3], ctypes.c_ulong(flags), texts[3])
 
 
-def _bind(path: str, place: str) -> None:
+def _bind(path: str, place: str, root: str) -> None:
+    # A link in a folder of the view may lead out of it.
+    if not f"{os.path.realpath(os.path.dirname(place))}/".startswith(f"{root}/"):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
     if os.path.isdir(path):
         os.makedirs(place, exist_ok=True)
     else:

@@ -52,7 +52,10 @@ def main(plan: dict[str, Any]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM})
     kernel.set_dumpable(False)
     kernel.adopt_orphans()
-    in_force += kernel.viewed(plan) if "mount" in in_force and not inside else []
+    try:
+        in_force += kernel.viewed(plan) if "mount" in in_force and not inside else []
+    except kernel.Unviewable as error:
+        return print(json.dumps({"unviewable": str(error)}))
     if "polling" in wanted and "group" not in in_force:
         in_force.append("polling")
     # Whoever was root may have become nobody in a user namespace.

@@ -81,6 +81,8 @@ class Submission:
         names: other names of the function, tried in this order if the file does not define FUNCTION.
         instances: whether a class may be named. Then an instance, made without arguments, is called.
         sees: a folder that it may read, in place of its own folder.
+        searched: whether it sees every folder in which this Python searches for modules. If not, it sees what is
+            installed, and not this package, which has the reference solutions.
         means: the means that may be used for fences. A test uses fewer.
 
     Raises:
@@ -101,6 +103,7 @@ class Submission:
         names: Sequence[str] = (),
         instances: bool = False,
         sees: Path | None = None,
+        searched: bool = False,
         means: frozenset[str] | None = None,
     ) -> None:
         self.path, self.function = split(where)
@@ -119,6 +122,7 @@ class Submission:
                 seconds=time_limit,
                 memory=memory,
                 alone=alone,
+                searched=searched,
                 means=fences.MEANS if means is None else means,
             ),
         )

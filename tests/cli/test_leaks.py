@@ -7,6 +7,7 @@ import pytest
 
 from attnlab_theory.cli import leaks, main
 from attnlab_theory.identities import time_axis
+from attnlab_theory.sandbox import fences
 
 MODELS = """
 import numpy as np
@@ -334,3 +335,12 @@ def test_a_module_that_drops_in_evaluation_mode_is_not_told_to_call_eval(capsys,
         "dropping.py::always draws random numbers in evaluation mode: two calls with the same tokens differ" in err
     )
     assert ".eval()" not in err
+
+
+@pytest.mark.usefixtures("file")
+def test_a_fence_that_is_missing_is_named(capsys, monkeypatch):
+    monkeypatch.setattr(fences, "MEANS", fences.MEANS - {"network", "bubblewrap"})
+    assert run(capsys, "models.py::batched_with_more")[1].startswith(
+        "no fence 'network': it can open connections\n"
+    )
+    assert "network" in json.loads(run(capsys, "models.py::batched_with_more", "--json")[1])["fences"]

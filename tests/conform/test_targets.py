@@ -15,6 +15,7 @@ from attnlab_theory.conform import report
 from attnlab_theory.conform.callers import Direct
 from attnlab_theory.sandbox import fences
 from tests.conform import right
+from tests.sandbox.system import missing_fences
 
 TARGETS = """
 import os, sys, time
@@ -189,6 +190,7 @@ def test_a_row_has_the_fields_of_the_contract(capsys, at):
     assert all(fields <= {*row} for row in found["rows"])
     assert {row["holds"] for row in found["rows"]} <= {True, None}
     assert isinstance(found["conventions"], dict)
+    assert found["fences"] == [*missing_fences()]
     (folder := at / "wrong.py").write_text(WRONG)
     assert main(["conform", f"{folder}::wrong", "--as", "softmax", "--json"]) == 1
     rows = {row["identity"]: row for row in json.loads(capsys.readouterr().out)["rows"]}

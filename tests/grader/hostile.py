@@ -1,7 +1,8 @@
 """Submissions that attack: what each does, and the right reason for it.
 
 Each attack is the body of an answer to uw/1.2.1. One that fails in silence ends in a wrong answer, so the reason is
-`wrong`. One that succeeds says so by `won`, and the reason is `raised`. {judge} is the process that judges.
+`wrong`. One that succeeds says so by `won`, and the reason is `raised`. {judge} is the process that judges,
+{package!r} the folder of the lab.
 {marker} is a secret file: all that an attack leaves running or written is found by its name. An attack on every
 process in sight is made where there are few, so that no machine falls if a fence does.
 """
@@ -100,9 +101,8 @@ PRYING: dict[str, tuple[str, str]] = {
     "writes into other folders": (
         "wrong",
         """
-    import attnlab_theory
     places = [os.path.expanduser("~root"), "/tmp", "/var/tmp", "/dev/shm/..", "/usr/lib", os.path.dirname(__file__)]
-    places += [os.path.dirname(MARKER), os.path.dirname(attnlab_theory.__file__), sys.prefix, "/"]
+    places += [os.path.dirname(MARKER), {package!r}, sys.prefix, "/"]
     for place in places:
         with tried:
             open(os.path.join(place, "attnlab-was-here"), "w").close()

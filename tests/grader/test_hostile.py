@@ -60,7 +60,8 @@ def attack(tmp_path, monkeypatch):
     def write(body: str) -> str:
         path = folder / "mine.py"
         preamble = PREAMBLE.format(judge=os.getpid(), marker=str(secret))
-        path.write_text(preamble + body.replace("{port}", str(port.getsockname()[1])) + WRONG)
+        body = body.replace("{port}", str(port.getsockname()[1])).replace("{package!r}", repr(str(fences.PACKAGE)))
+        path.write_text(preamble + body + WRONG)
         return f"{path}::f"
 
     with port, near, subprocess.Popen(["sleep", "600"]) as bystander:

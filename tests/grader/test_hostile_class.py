@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from attnlab_theory.cli import main
+from attnlab_theory.sandbox import fences
 from tests.grader.hostile import ATTACKS, PREAMBLE, WRONG
 from tests.grader.test_hostile import running, shared_by_name
 
@@ -70,7 +72,11 @@ def test_nobody_harms_another_or_the_machine(tmp_path):
         (folder / name).write_text(text)
     preamble = PREAMBLE.format(judge=os.getpid(), marker=str(secret)).replace("def f(keys)", "def q1_2_1(keys)")
     for name in ATTACKING:
-        body = ATTACKS[name][1].replace("f.__dict__", "q1_2_1.__dict__")
+        body = (
+            ATTACKS[name][1]
+            .replace("f.__dict__", "q1_2_1.__dict__")
+            .replace("{package!r}", repr(str(fences.PACKAGE)))
+        )
         (folder / f"{name}.py").write_text(preamble + body + WRONG)
     (folder / "multiprocessing.py").write_text(TAKES_ITS_PLACE.format(marker=str(secret)))
     before = {path: path.read_bytes() for path in folder.iterdir()}
@@ -104,3 +110,16 @@ def test_nobody_harms_another_or_the_machine(tmp_path):
     assert shared_by_name() == shared
     assert Path("/proc/mounts").read_text() == mounts
     assert glob.glob(f"/sys/fs/cgroup/**/attnlab-{grading.pid}-*", recursive=True) == []
+
+
+@pytest.mark.parametrize("shown", ["class", "points.toml", "journals", "pages"])
+def test_a_class_is_not_graded_where_every_submission_would_read_it(tmp_path, monkeypatch, capsys, shown):
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "mine.py").write_text(ANSWER)
+    (tmp_path / "points.toml").write_text('homework = "uw"\n[points]\n"1.2.1" = 1\n')
+    monkeypatch.setattr(fences, "_installed", lambda: [tmp_path / shown])
+    words = ["grade", f"{tmp_path}/class", "--rubric", f"{tmp_path}/points.toml"]
+    words += ["--journal", f"{tmp_path}/journals/one.jsonl", "--html", f"{tmp_path}/pages"]
+    assert main(words) == 2
+    assert f"lies in {tmp_path}/{shown}, which every submission can read; move it" in capsys.readouterr().err
+    assert not (tmp_path / "pages").exists()

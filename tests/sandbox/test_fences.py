@@ -23,7 +23,8 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="no other system has 
 
 def told(path: Path, **changes):
     """The plan of a harmless submission."""
-    asked = {"seconds": 3, "memory": 2**27, "means": fences.MEANS, "groups": [], "status": 1, "alone": False}
+    asked = {"seconds": 3, "memory": 2**27, "means": fences.MEANS, "groups": [], "status": 1}
+    asked |= {"alone": False, "searched": False}
     return fences.plan(path / "mine.py", path / "scratch", **(asked | changes))
 
 
@@ -133,7 +134,7 @@ def test_links_below_the_root_are_links_in_the_view_too(tmp_path, monkeypatch):
         monkeypatch.setattr(kernel, name, lambda *_, **__: None)
     for name in ("chdir", "chroot"):
         monkeypatch.setattr(os, name, lambda _: None)
-    monkeypatch.setattr(kernel, "_bind", lambda path, place: bound.append(path))
+    monkeypatch.setattr(kernel, "_bind", lambda path, place, root: bound.append(path))
     (tmp_path / "dev").mkdir()
     kernel._build_view(str(tmp_path), places, [], 2**20)
     links = {place: os.readlink(place) for place in places if os.path.islink(place)}
@@ -305,5 +306,5 @@ def test_what_is_hidden_comes_in_the_order_of_names_whatever_the_disk_says(tmp_p
     names = [".a", ".b", ".c", "mine.py"]
     for order in (names, names[::-1]):
         monkeypatch.setattr(fences.os, "listdir", lambda _, order=order: order)
-        hidden = fences.view(tmp_path / "mine.py", alone=False)[1]
+        hidden = fences.view(tmp_path / "mine.py", alone=False, searched=True)[1]
         assert hidden == [str(tmp_path / name) for name in names[:3]]
