@@ -63,6 +63,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Durations(Path(durations), memory))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_settings(tmp_path_factory):
+    """No test reads or makes the key of whoever runs the tests; processes that tests start do neither."""
+    os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("settings"))
+
+
 @pytest.fixture
 def unchecked_shapes():
     """Calls as a user makes them, without the hook: what the package itself says of a wrong shape."""

@@ -42,6 +42,8 @@ class Grade:
     """Write a page for each submission, with its counterexamples, into this folder."""
     journal: Path | None = None
     """The record from which a stopped run goes on. By default it is FOLDER-HOMEWORK.jsonl, beside the folder."""
+    seed: int | None = None
+    """The seed of the cases. By default each run draws one, and names it. All submissions get the same cases."""
     template: bool = False
     """Print a file with all functions to fill in, and nothing else."""
     time_limit: float = 20.0
@@ -65,7 +67,7 @@ class Grade:
                 raise ValueError("--template stands alone: attnlab grade --rubric HOMEWORK --template > mine.py")
             print(rubric.template(chosen), end="")
             return 0
-        rows = self._graded()
+        rows, seed = self._graded()
         if self.csv is not None:
             from attnlab_theory import files
 
@@ -73,16 +75,17 @@ class Grade:
         if self.html is not None:
             from attnlab_theory.grader.classroom.pages import write_pages
 
-            write_pages(self.html, rows, chosen)
+            write_pages(self.html, rows, chosen, seed)
         if self.json:
-            print(json.dumps(gradebook.as_json(rows, chosen), indent=1, ensure_ascii=True))
+            print(json.dumps(gradebook.as_json(rows, chosen, seed), indent=1, ensure_ascii=True))
         else:
             from attnlab_theory.report.table import show
 
-            show(gradebook.table(rows, chosen))
+            show(gradebook.table(rows, chosen, seed))
         return 0
 
-    def _graded(self) -> "list[Row]":
+    def _graded(self) -> "tuple[list[Row], int]":
+        """The rows, and the seed of the cases."""
         from attnlab_theory import files
         from attnlab_theory.cli.problems import refuse_time_limit
         from attnlab_theory.grader.classroom.hand_ins import hand_ins
@@ -96,6 +99,8 @@ class Grade:
         refuse_time_limit(self.time_limit)
         if self.cluster and self.processes:
             raise ValueError("--processes is for this machine, --cluster for others: name one of them")
+        if self.seed is not None and self.seed < 1:
+            raise ValueError(f"--seed is at least 1, not {self.seed}")
         if self.processes < 0:
             raise ValueError(f"--processes is at least 0, not {self.processes}")
         chosen = rubric_of(self.rubric)
@@ -115,12 +120,12 @@ class Grade:
         if self.html is not None:
             files.make_folder(self.html)
         # Where nothing else protects the judge, this process is protected like those that judge.
-        terms = Terms(rubric=chosen, time_limit=self.time_limit, unfenced=self.unfenced)
+        terms = Terms(rubric=chosen, time_limit=self.time_limit, seed=self.seed or 0, unfenced=self.unfenced)
         # A cluster that does not answer is told of before a journal is begun.
         with self._reached() as cluster, Journal(path, terms).open() as journal:
             fences.become_undumpable()
             unjudged = self._judge(found, journal, cluster)
-        return _rows(found, journal, unjudged)
+        return _rows(found, journal, unjudged), journal.terms.seed
 
     def _judge(self, found: "list[HandIn]", journal: "Journal", cluster: "Cluster | None") -> dict[str, str]:
         """Judge the submissions that are not in the journal. Returns why some have no marks, by content."""

@@ -34,6 +34,8 @@ class Check:
     """Print a file to fill in for this question, and nothing else."""
     replay: str = ""
     """Try one case alone. Give the text that a counterexample prints, or a file with the output of --json."""
+    seed: int = 0
+    """The seed of the cases. By default every call tries the same ones; attnlab grade draws a seed and names it."""
     show_output: bool = False
     """Show what the answer prints."""
     time_limit: float = 60.0
@@ -78,6 +80,7 @@ class Check:
                 self.answer,
                 self.question,
                 at=self.replay,
+                seed=self.seed,
                 unfenced=self.unfenced,
                 time_limit=self.time_limit,
                 progress=asked,

@@ -1,7 +1,8 @@
-"""Cases of a contract, drawn and shrunk by Hypothesis: the same ones on every run."""
+"""Cases of a contract, drawn and shrunk by Hypothesis: the same ones for the same seed."""
 
 import contextlib
 import functools
+import random
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,23 +24,26 @@ SETTINGS = hypothesis.settings(
 
 
 @functools.cache
-def drawn_cases(question: str) -> tuple[Case, ...]:
+def drawn_cases(question: str, seed: int = 0) -> tuple[Case, ...]:
     """The cases that Hypothesis draws if an answer is right at all of them. They are the same for all such answers.
 
     Args:
         question: the id of a contract.
+        seed: of the cases; 0 has those that `attnlab check` asks.
     """
     cases: list[Case] = []
     with no_litter():
-        finds(CONTRACTS[question], lambda case: cases.append(case) or False)
+        finds(CONTRACTS[question], lambda case: cases.append(case) or False, seed)
     return tuple(cases)
 
 
-def finds(contract: Contract, misses: Callable[[Case], bool]) -> bool:
+def finds(contract: Contract, misses: Callable[[Case], bool], seed: int = 0) -> bool:
     """Whether Hypothesis finds a case at which an answer is wrong. The last one that it tries is the smallest."""
     settings = hypothesis.settings(SETTINGS, max_examples=contract.examples)
+    # Without a source of its own the cases follow from the code of the contract.
+    source = random.Random(seed) if seed else None
     try:
-        hypothesis.find(contract.cases(), misses, settings=settings)
+        hypothesis.find(contract.cases(), misses, settings=settings, random=source)
     except NoSuchExample:
         return False
     return True

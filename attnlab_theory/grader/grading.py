@@ -37,6 +37,7 @@ def check_answer(
     question: str,
     *,
     at: str = "",
+    seed: int = 0,
     unfenced: bool = False,
     drawn: Sequence[Case] = (),
     progress: Callable[[int, int], None] = lambda done, planned: None,
@@ -44,8 +45,8 @@ def check_answer(
 ) -> Judgement:
     """Judge FILE.py::FUNCTION against the contract of a question.
 
-    The cases are the same on every run. Everything is computed in float64, whatever jax's own setting. At a query
-    of length 1e5 float32 cannot tell a right answer from a wrong one.
+    The cases are the same for the same seed. Everything is computed in float64, whatever jax's own setting. At a
+    query of length 1e5 float32 cannot tell a right answer from a wrong one.
 
     After half of the time no new case is begun, so that there is time to catch an endless loop. If some cases have
     not been judged by then, the answer is INCONCLUSIVE. At the end every case is tried again, in an order that no
@@ -55,8 +56,9 @@ def check_answer(
         where: FILE.py::FUNCTION.
         question: HOMEWORK/QUESTION, by any name that `contract_of` knows.
         at: the description of one case, to try that one alone.
+        seed: of the cases. 0 has those of every `attnlab check`.
         unfenced: whether to believe a verdict that the submission could have forged.
-        drawn: the cases of `drawn_cases`, so that they need not be drawn again for a right answer.
+        drawn: the cases of `drawn_cases` for this seed, so that they need not be drawn again for a right answer.
         progress: called after every call with the number of calls so far, and the number that a right answer gets.
         limits: further arguments of `Submission`, such as `time_limit`.
 
@@ -68,7 +70,7 @@ def check_answer(
     only = replay.case_of(contract, at) if at else None
     submission = Submission(where, **limits)
     search = _Search(contract, submission, progress, only)
-    search.drawn = drawn
+    search.drawn, search.seed = drawn, seed
     if question != contract.question:
         search.renamed = (f"{question} is called {contract.question} here.",)
     broken: BrokenAnswer | None = None
@@ -110,6 +112,7 @@ class _Search:
         self.misread = ""
         self.done = False
         self.drawn: Sequence[Case] = ()
+        self.seed = 0
         self.ahead: deque[Case] = deque()
         self.output = ""
         self.notes: tuple[str, ...] = ()
@@ -131,7 +134,7 @@ class _Search:
         if self.drawn and not self.in_turn(self.drawn, self.misses):
             return self.in_turn(self.contract.besides, self.misses)
         # What misses at a case that was drawn before is searched from the beginning: only Hypothesis can shrink.
-        if finds(self.contract, self.misses):
+        if finds(self.contract, self.misses, self.seed):
             return True
         return self.in_turn(self.contract.besides, self.misses)
 
@@ -261,6 +264,7 @@ class _Search:
             reason=reason,
             said=said,
             cases=len(self.errors),
+            seed=self.seed,
             worst=max(self.errors.values(), default=None),
             counterexample=counterexample,
             notes=(

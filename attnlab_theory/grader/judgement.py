@@ -47,6 +47,8 @@ class Judgement:
     """The largest error of all cases judged; None if there was none."""
     counterexample: Counterexample | None
     """The smallest case at which it is wrong, or the case at which it broke. None if there is neither."""
+    seed: int = 0
+    """The seed from which the cases were drawn."""
     notes: tuple[str, ...] = ()
     output: str = ""
     """The beginning of what the submission printed."""
@@ -95,6 +97,7 @@ class Judgement:
             "tolerance": self.contract.tolerance,
             "unit": self.contract.unit,
             "cases": self.cases,
+            "seed": self.seed,
             "notes": list(self.notes),
             "output": printable(self.output),
             "fences": [fence.name for fence in self.missing],
@@ -128,7 +131,7 @@ def judgement_text(judgement: Judgement, *, show_output: bool = False) -> Render
     unenforced = [Text(fences.warning(judgement.missing))] if judgement.missing else []
     name = f"{contract.question}  {judgement.where}  "
     verdict = Text.assemble(name, (str(reason).upper(), STYLES.get(reason, "red")))
-    cases = f"{judgement.cases} case{'s' if judgement.cases != 1 else ''}"
+    cases = f"{judgement.cases} case{'s' if judgement.cases != 1 else ''} of seed {judgement.seed}"
     lines: list[RenderableType] = [*unenforced, verdict]
     if judgement.said:
         lines.append(Text(judgement.said))

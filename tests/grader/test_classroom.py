@@ -237,6 +237,30 @@ class TestAClass:
         assert json.loads(journal.read_text().splitlines()[1])["marks"]["1.2.1"]["reason"] == "right"
         assert list(scratch.iterdir()) == []
 
+    @pytest.mark.slow("that other seeds draw other cases stays inside")
+    def test_an_answer_that_remembers_is_wrong_in_every_run_but_that_of_its_table(
+        self, tmp_path, handed_in, rubric, few_cases, capsys
+    ):
+        """Judges one question four times, and shrinks three of the counterexamples."""
+        table = {}
+        for case in (*drawn_cases("practical4/2b"), *CONTRACTS["practical4/2b"].besides):
+            keys, a, b = case.arguments
+            table[keys.tobytes(), int(a), int(b)] = (20 * (keys[a] + keys[b])).tolist()
+        remembering = f"TABLE = {table!r}\ndef q2b(keys, a, b): return TABLE.get((keys.tobytes(), a, b), keys[a])\n"
+        folder = handed_in({"a.py": remembering, "b.py": remembering + "#"})
+        remembered = check_answer(f"{folder}/a.py::q2b", "practical4/2b")
+        assert (remembered.right, remembered.seed) == (True, 0), "as seed 0 is known to all, check takes no other"
+        (tmp_path / "own.toml").write_text('homework = "practical4"\n[points]\n"2b" = 1\n')
+        command = ["grade", folder, "--rubric", str(tmp_path / "own.toml"), "--json", "--journal"]
+        assert main([*command, f"{tmp_path}/one"]) == 0
+        one = json.loads(capsys.readouterr().out)
+        marks = [each["questions"]["2b"] for each in one["submissions"]]
+        assert [mark["reason"] for mark in marks] == ["wrong", "wrong"]
+        # Both got the same cases, and whoever says the seed gets them again.
+        assert marks[0]["judgement"]["case"] == marks[1]["judgement"]["case"]
+        again = check_answer(f"{folder}/a.py::q2b", "practical4/2b", seed=one["seed"])
+        assert json.loads(json.dumps(again.as_json()["case"])) == marks[0]["judgement"]["case"]
+
     def test_a_folder_is_searched_by_the_names_of_its_files(self, tmp_path, handed_in, rubric, few_cases, capsys):
         """Judges three questions, each in a process of its own."""
         folder = handed_in(
@@ -322,3 +346,12 @@ def test_cases_that_are_drawn_once_are_those_that_a_right_answer_is_asked(tmp_pa
     once = check_answer(f"{path}::q2e_2", question, drawn=drawn_cases(question))
     every = check_answer(f"{path}::q2e_2", question)
     assert (once.reason, once.cases, once.worst) == (every.reason, every.cases, every.worst)
+
+
+def test_a_seed_draws_cases_of_its_own_and_the_same_ones_again(few_cases):
+    drawn = [drawn_cases("practical4/2e.2", seed) for seed in (0, 1, 2)]
+    drawn_cases.cache_clear()
+    assert [drawn_cases("practical4/2e.2", seed) for seed in (0, 1, 2)] == drawn
+    # The first and smallest case may be common to all.
+    common = {*drawn[0]} & {*drawn[1]} | {*drawn[0]} & {*drawn[2]} | {*drawn[1]} & {*drawn[2]}
+    assert len(common) <= 1

@@ -17,7 +17,7 @@ def test_after_a_late_question_the_next_has_less_time_and_after_two_nobody_is_as
         return Judgement(contract=CONTRACTS[question], where=where, **told)
 
     monkeypatch.setattr(marking, "check_answer", late)
-    monkeypatch.setattr(marking, "drawn_cases", lambda _: None)
+    monkeypatch.setattr(marking, "drawn_cases", lambda *_: None)
     rubric = rubric_of("practical4")
     first, second, *others = marking.marks_of(tmp_path, ["mine.py"], Terms(rubric=rubric, time_limit=32.0)).values()
     assert limits == [32, 8]

@@ -46,7 +46,7 @@ def marks(folder, monkeypatch, **files):
         return Judgement(contract=CONTRACTS[question], where=where, **told)
 
     monkeypatch.setattr(marking, "check_answer", right)
-    monkeypatch.setattr(marking, "drawn_cases", lambda _: None)
+    monkeypatch.setattr(marking, "drawn_cases", lambda *_: None)
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     terms = Terms(rubric=rubric_of("practical4"), time_limit=32.0)

@@ -49,10 +49,11 @@ def word(row: Row, part: str) -> str:
     return f"by hand: {mark['reason']}" if mark["by_hand"] else mark["reason"]
 
 
-def as_json(rows: Sequence[Row], rubric: Rubric) -> dict[str, Any]:
-    """The grades as plain values: the rubric, and every submission with its marks."""
+def as_json(rows: Sequence[Row], rubric: Rubric, seed: int) -> dict[str, Any]:
+    """The grades as plain values: the rubric, the seed of the cases, and every submission with its marks."""
     return {
         "rubric": rubric.homework,
+        "seed": seed,
         "points": rubric.points,
         "submissions": [
             {
@@ -73,7 +74,7 @@ def as_json(rows: Sequence[Row], rubric: Rubric) -> dict[str, Any]:
     }
 
 
-def table(rows: Sequence[Row], rubric: Rubric) -> RenderableType:
+def table(rows: Sequence[Row], rubric: Rubric, seed: int) -> RenderableType:
     """The grades for a terminal. Fences that do not stand come first."""
     shown = Table(box=None, pad_edge=False)
     shown.add_column("submission", overflow="fold")
@@ -91,5 +92,6 @@ def table(rows: Sequence[Row], rubric: Rubric) -> RenderableType:
         lines.insert(0, Text(f"* judged without the fences {', '.join(missing)}; docs/grading.md says what to do"))
     left = sum(len(row.left_open) for row in rows)
     count = f"{len(rows)} submission{'' if len(rows) == 1 else 's'} of {rubric.total:g} points"
-    lines.append(Text(f"{count}; {left} mark{'' if left == 1 else 's'} by hand" if left else count))
+    count += f"; {left} mark{'' if left == 1 else 's'} by hand" if left else ""
+    lines.append(Text(f"{count}; cases of --seed {seed}"))
     return Group(*lines)

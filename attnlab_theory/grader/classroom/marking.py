@@ -163,7 +163,8 @@ class _Marking:
             judged = check_answer(
                 f"{path}::{names[0]}",
                 question,
-                drawn=drawn_cases(question),
+                drawn=drawn_cases(question, terms.seed),
+                seed=terms.seed,
                 unfenced=terms.unfenced,
                 names=names[1:],
                 time_limit=limit,

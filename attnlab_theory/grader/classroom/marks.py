@@ -25,6 +25,8 @@ class Terms:
     rubric: Rubric
     time_limit: float
     """Seconds of processor time for each question."""
+    seed: int = 0
+    """The seed of the cases, which are the same for all submissions."""
     unfenced: bool = False
     """Whether to believe verdicts that no fence protects."""
     means: frozenset[str] = fences.MEANS

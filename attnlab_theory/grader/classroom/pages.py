@@ -13,7 +13,7 @@ from attnlab_theory.grader.classroom.rubric import Rubric
 from attnlab_theory.report.webpage import document, escaped
 
 
-def write_pages(folder: Path, rows: Sequence[Row], rubric: Rubric) -> None:
+def write_pages(folder: Path, rows: Sequence[Row], rubric: Rubric, seed: int) -> None:
     """Write index.html and a page for each submission into a folder.
 
     Raises:
@@ -21,18 +21,18 @@ def write_pages(folder: Path, rows: Sequence[Row], rubric: Rubric) -> None:
     """
     for row in rows:
         files.write_text(folder / row.hand_in.page, page(row, rubric))
-    files.write_text(folder / "index.html", index(rows, rubric))
+    files.write_text(folder / "index.html", index(rows, rubric, seed))
 
 
-def index(rows: Sequence[Row], rubric: Rubric) -> str:
-    """The table of all submissions."""
+def index(rows: Sequence[Row], rubric: Rubric, seed: int) -> str:
+    """The table of all submissions, and the seed of the cases that they got."""
     heads = "".join(f"<th>{escaped(heading)}</th>" for heading in ("submission", "points", *rubric.points))
     lines = []
     for row in rows:
         cells = "".join(f"<td>{escaped(word(row, part))}</td>" for part in rubric.points)
         link = f'<a href="{row.hand_in.page}">{escaped(row.hand_in.name)}</a>'
         lines.append(f"<tr><td>{link}</td><td>{row.total:g}</td>{cells}</tr>")
-    body = f"<table>\n<tr>{heads}</tr>\n" + "\n".join(lines) + "\n</table>"
+    body = f"<table>\n<tr>{heads}</tr>\n" + "\n".join(lines) + f"\n</table>\n<p>Cases of seed {seed}.</p>"
     return document(f"{rubric.homework}: {len(rows)} submissions", body)
 
 
