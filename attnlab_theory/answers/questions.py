@@ -3,16 +3,12 @@
 import dataclasses
 import difflib
 import functools
-import importlib.resources
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from attnlab_theory.answers.homework import HOMEWORKS, Homework, Question, of_lab
 from attnlab_theory.claims import Statement
-
-HOMEWORKS = ("cs224n", "practical4", "uw", "ann-hw3", "blog")
-"""The homeworks, in the order of the sheet. Each has a TOML file of its name."""
 
 ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4}
 
@@ -54,27 +50,32 @@ def entries() -> tuple[Entry, ...]:
     Raises:
         ValueError: if a file lacks a field or has one that is not known.
     """
-    found: list[Entry] = []
-    for homework in HOMEWORKS:
-        text = importlib.resources.files("attnlab_theory.answers").joinpath(f"{homework}.toml").read_text("utf-8")
-        found += [_entry(homework, table) for table in tomllib.loads(text)["question"]]
-    return tuple(found)
+    return tuple(entry for name in HOMEWORKS for entry in entries_of(of_lab(name)))
 
 
-def chosen(selector: str = "") -> tuple[Entry, ...]:
+def entries_of(homework: Homework) -> tuple[Entry, ...]:
+    """The questions of one homework, of the lab or of somebody's own."""
+    return tuple(_entry(homework.name, question) for question in homework.questions)
+
+
+def chosen(selector: str = "", own: Homework | None = None) -> tuple[Entry, ...]:
     """The questions of a homework, or one question, or all of them.
 
     Args:
-        selector: HOMEWORK, HOMEWORK/QUESTION, or nothing.
+        selector: HOMEWORK, HOMEWORK/QUESTION, or nothing. Of one's own homework QUESTION is enough.
+        own: a homework of one's own, in place of those of the lab.
 
     Raises:
         ValueError: if no homework or question has that name. The message gives the nearest name.
     """
-    every = entries()
+    every = entries() if own is None else entries_of(own)
+    names = HOMEWORKS if own is None else (own.name,)
+    selector = f"{own.name}/{selector}" if own and selector and selector.split("/")[0] != own.name else selector
     found = tuple(e for e in every if not selector or selector in (e.id, e.id.split("/")[0]))
     if not found:
-        near = nearest(selector, [*HOMEWORKS, *(e.id for e in every)])
-        remedy = f"the nearest is {' or '.join(near)}" if near else "attnlab answers --list lists its questions"
+        near = nearest(selector, [*names, *(e.id for e in every)])
+        listed = f"it has {', '.join(e.id for e in every)}" if own else "attnlab answers --list lists its questions"
+        remedy = f"the nearest is {' or '.join(near)}" if near else listed
         raise ValueError(f"the answer sheet has no '{selector}'; {remedy}")
     return found
 
@@ -149,24 +150,17 @@ def _can_be(stated: Statement, setting: Mapping[str, Any]) -> bool:
     return all(value in values.get(key, (value,)) for key, value in setting.items())
 
 
-def _entry(homework: str, table: dict[str, Any]) -> Entry:
-    name = f"{homework}/{table.get('id')}"
-    submitted = table.get("submitted")
-    allowed = {"id", "question", "evidence", "submitted" if submitted else "answer"}
-    if set(table) - {"findings", "lab"} != allowed or (
-        submitted and list(submitted) != ["claimed", "measured", "right"]
-    ):
-        raise ValueError(f"{name} must have the fields {sorted(allowed)}, not {sorted(table)}")
+def _entry(homework: str, question: Question) -> Entry:
+    submitted = question.submitted
     # Unmarked, the wrong assertion would be the first thing that is read.
     labelled = [f"{label.capitalize()}: {text}" for label, text in (submitted or {}).items()]
-    answer = " ".join(labelled) if submitted else table["answer"]
     return Entry(
-        id=name,
-        question=_flat(table["question"]),
-        answer=_flat(answer),
-        evidence=tuple(table["evidence"]),
-        findings=tuple(table.get("findings", ())),
-        lab=table.get("lab", "knowledge"),
+        id=f"{homework}/{question.id}",
+        question=_flat(question.question),
+        answer=_flat(" ".join(labelled) if submitted else question.answer),
+        evidence=question.evidence,
+        findings=question.findings,
+        lab=question.lab,
         submitted={label: _flat(text) for label, text in submitted.items()} if submitted else None,
     )
 

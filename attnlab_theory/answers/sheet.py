@@ -7,7 +7,7 @@ filled in from what that claim measured at that setting, so no number on the she
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.console import Group, RenderableType
@@ -111,6 +111,8 @@ def answered(
     fresh: Findings | None = None,
     undecidable: Sequence[Undecidable] = (),
     options: Mapping[str, str] | None = None,
+    own: Collection[str] = (),
+    tried: Mapping[str, Sequence[Evidence]] | None = None,
     seed: int = 0,
 ) -> Iterator[Answer]:
     """Answer some questions, one after the other: judge each claim and identity once, and fill in the numbers.
@@ -124,25 +126,28 @@ def answered(
         fresh: what runs of fresh seeds have found of the statements that they decide.
         undecidable: the declarations that no run of this size decides a statement.
         options: for each lab, the option of `attnlab LAB run` that names its arms.
+        own: names of claims that are not the lab's, and that `judge_claim` judges, too.
+        tried: further evidence for each question, by its id.
         seed: draws the cases on which identities are tried.
 
     Raises:
         ValueError: if evidence names no claim or identity, or `judge_claim` cannot judge.
     """
     claims = functools.cache(judge_claim) if judge_claim else None
-    verdicts = functools.cache(functools.partial(_judged, findings=claims, seed=seed))
+    verdicts = functools.cache(functools.partial(_judged, findings=claims, own=own, seed=seed))
     runs, later = _by_name(recorded or ()), _by_name(fresh or ())
 
     def found(lab: str, name: str) -> Judged | None:
         if (lab, name) in runs or (lab, name) in later:
             return Judged(*(Findings(each.get((lab, name), ())) for each in (runs, later)))
-        return None if claims is None or not _is_claim(name) else Judged(claims(name))
+        return None if claims is None or not (_is_claim(name) or name in own) else Judged(claims(name))
 
     def answer(entry: Entry) -> Answer:
         here = functools.partial(found, entry.lab)
         trained = (_trained(entry, name, here(name), undecidable) for name in entry.findings)
         option = (options or {}).get(entry.lab, "")
-        return _answer(entry, (*map(verdicts, entry.evidence), *trained), here, option)
+        further = (tried or {}).get(entry.id, ())
+        return _answer(entry, (*map(verdicts, entry.evidence), *trained, *further), here, option)
 
     return map(answer, entries)
 
@@ -190,13 +195,13 @@ def _by_name(findings: Iterable[Finding]) -> dict[tuple[str, str], list[Finding]
     return found
 
 
-def _judged(name: str, *, findings: JudgeClaim | None, seed: int) -> Evidence:
+def _judged(name: str, *, findings: JudgeClaim | None, own: Collection[str], seed: int) -> Evidence:
     identities = {identity.name: identity for identity in IDENTITIES}
     if name in identities:
         trial = check_identity(identities[name], key_for(seed, "answers", name))
         verdict = Verdict.SUPPORTED if trial.holds else Verdict.REFUTED
         return Evidence(name=name, kind="identity", verdict=verdict, as_expected=trial.as_expected)
-    if not _is_claim(name):
+    if not (_is_claim(name) or name in own):
         raise ValueError(f"the answer sheet names '{name}' as evidence, but no claim or identity is called that")
     return _evidence(name, "claim", None if findings is None else findings(name))
 
@@ -247,7 +252,9 @@ def _contradicts(finding: Finding) -> bool:
 def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found, option: str) -> Answer:
     open_ones = [e for e in evidence if not (e.decided and e.as_expected)]
     status = REFUTED if entry.submitted else SUPPORTED
-    if open_ones:
+    if not evidence:
+        status = OPEN
+    elif open_ones:
         status = UNDECIDABLE if all(e.undecidable for e in open_ones) else OPEN
     submitted = entry.submitted
     return Answer(

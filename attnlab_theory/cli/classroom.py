@@ -34,8 +34,8 @@ class Grade:
 
     folder: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[FOLDER]")] = None
     """The folder with the submissions."""
-    rubric: str
-    """The homework: practical4, cs224n or uw. Or a TOML file with points of your own."""
+    rubric: Annotated[str, tyro.conf.arg(aliases=("--homework",))]
+    """The homework: practical4, cs224n or uw. Or a TOML file with questions or points of your own."""
     csv: Path | None = None
     """Write a line for each submission into this file."""
     html: Path | None = None

@@ -49,6 +49,11 @@ COMMANDS = {
         "Grade",
         "Grade a folder of submissions. Each file and each folder in it is a submission.",
     ),
+    "homework": Entry(
+        "cli.homework",
+        "Homework",
+        "Write a homework of your own: questions in a TOML file, judged by functions of Python beside it.",
+    ),
     "construct": Entry(
         "cli.problems", "Construct", "Find the query, or the matrices, that give the attention you want."
     ),

@@ -16,7 +16,11 @@ from attnlab_theory.options import RunOptions
 
 if TYPE_CHECKING:
     from attnlab_theory.answers.declarations import Fresh
-    from attnlab_theory.claims import Findings
+    from attnlab_theory.answers.homework import Homework
+    from attnlab_theory.answers.sheet import Evidence
+    from attnlab_theory.claims import Claim, Findings
+    from attnlab_theory.experiment import Experiment
+    from attnlab_theory.grader.own_questions import Trial
 
 LABS = ("knowledge", "captions", "mixers", "recurrent", "reviews")
 """Each writes the findings of a training run into a file of its name."""
@@ -129,6 +133,8 @@ class Answers:
 
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
+    homework: Annotated[str, tyro.conf.arg(aliases=("--rubric",))] = ""
+    """A TOML file with questions of your own. Its references and its typical wrong answers are tried, too."""
     findings: Path | None = None
     """Folder with the results of one lab for the answers to quote. By default lab/LAB, for example lab/captions,
     else the results inside attnlab."""
@@ -150,10 +156,22 @@ class Answers:
         with interrupts.remembered() as pressed:
             return self._answer(pressed)
 
+    def _own(self) -> "Homework | None":
+        if not self.homework:
+            return None
+        from attnlab_theory.answers.homework import of_file
+
+        written = of_file(self.homework)
+        if not written.questions:
+            raise ValueError(
+                f"{self.homework} holds points alone; attnlab answers {written.name} prints the answers"
+            )
+        return written
+
     def _listed(self) -> int:
         from attnlab_theory.answers import questions
 
-        asked = questions.chosen(self.question)
+        asked = questions.chosen(self.question, self._own())
         if self.json:
             print(json.dumps([{"id": e.id, "question": e.question} for e in asked], indent=1, ensure_ascii=False))
             return 0
@@ -172,16 +190,19 @@ class Answers:
             from attnlab_theory.report.board import Board
             from attnlab_theory.report.table import show
 
-            asked, labs = questions.chosen(self.question), library.labs()
+            written = self._own()
+            asked, labs = questions.chosen(self.question, written), library.labs()
             questions.refuse_undeclared(asked, labs)
             runs, undecidable = declarations.declared()
             recorded, fresh = _recorded(self.findings), _fresh(self.findings, runs)
-        claims = {claim.name for claim in CLAIMS} & {name for entry in asked for name in entry.evidence}
-        board = Board(len(claims), quiet=self.json)
+            wanted = {name for entry in asked for name in entry.evidence}
+            own, tried = ({}, {}) if written is None else (_own_claims(written, wanted), _tried(written))
+        claims = {*own, *(claim.name for claim in CLAIMS)} & wanted
+        board = Board(len(claims), quiet=self.json or not claims)
 
         def judged(name: str) -> Findings:
             # With its experiment's share of the error budget: the same numbers as `attnlab run` gives.
-            experiment, claim = library.owner(name)
+            experiment, claim = own[name] if name in own else library.owner(name)
             board.begin(experiment.name, name)
             found = judge_claim(experiment, claim, seed=0, budget="quick")
             board.end(found)
@@ -195,6 +216,7 @@ class Answers:
         try:
             with board.shown():
                 told = {"recorded": recorded, "fresh": fresh, "undecidable": undecidable, "options": options}
+                told |= {"own": own, "tried": tried}
                 for answer in sheet.answered(asked, judged, **told):
                     answers.append(answer)
                     if not self.json:
@@ -210,11 +232,55 @@ class Answers:
         if self.html is not None:
             from attnlab_theory.answers import webpage
 
-            command = shlex.join(["attnlab", "answers", *filter(None, [self.question]), "--html", str(self.html)])
+            which = [*filter(None, [self.question]), *(["--homework", self.homework] if self.homework else [])]
+            command = shlex.join(["attnlab", "answers", *which, "--html", str(self.html)])
             files.write_text(self.html, webpage.page(answers, command))
         if not self.json:
             print(sheet.reason(answers))
         return sheet.exit_code(answers)
+
+
+def _own_claims(written: "Homework", wanted: set[str]) -> "dict[str, tuple[Experiment, Claim]]":
+    """The claims of a homework's own Python file that its answers name, each with its experiment.
+
+    Raises:
+        ValueError: if evidence names nothing, or a claim's file cannot be loaded.
+    """
+    from attnlab_theory.claims import CLAIMS
+    from attnlab_theory.cli import library, own_claims
+    from attnlab_theory.identities import IDENTITIES
+
+    known = {each.name for each in (*CLAIMS, *IDENTITIES)}
+    if wanted <= known:
+        return {}
+    path = Path(written.code_path) if written.code_path else Path(written.path).with_suffix(".py")
+    experiment = own_claims.experiment_of(path, set(library.by_name()))
+    found = {claim.name: (experiment, claim) for claim in experiment.claims}
+    for question in written.questions:
+        for name in question.evidence:
+            if name not in known | set(found):
+                remedy = f"no claim or identity of the lab is called so, and no claim of {path}"
+                raise written.refused(question, "evidence", name, remedy)
+    return found
+
+
+def _tried(written: "Homework") -> "dict[str, list[Evidence]]":
+    """What became of the references and the typical wrong answers of a homework, by the id of the question."""
+    from attnlab_theory.answers.sheet import Evidence
+    from attnlab_theory.claims import Verdict
+    from attnlab_theory.grader.own_questions import judges
+
+    def evidence(trial: "Trial") -> Evidence:
+        kind = "reference" if trial.is_reference else "typical wrong answer"
+        falls = trial.is_reference != trial.as_expected
+        name = f"{trial.name}: {trial.remark}" if trial.remark else trial.name
+        verdict = Verdict.REFUTED if falls else Verdict.SUPPORTED
+        return Evidence(name=name, kind=kind, verdict=verdict, as_expected=trial.as_expected)
+
+    return {
+        f"{written.name}/{part}": [evidence(trial) for trial in judge.trials()]
+        for part, judge in judges(written).items()
+    }
 
 
 def _recorded(folder: Path | None) -> "Findings":

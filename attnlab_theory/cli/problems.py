@@ -3,12 +3,16 @@
 import dataclasses
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from attnlab_theory.cli.arrays import read_matrix
+
+if TYPE_CHECKING:
+    from attnlab_theory.grader.contract import Contract
 
 LONGEST = 24 * 60 * 60
 """The longest time limit in seconds: clocks do not take any number."""
@@ -28,6 +32,8 @@ class Check:
     """A file or a notebook with your answer, and the function in it. Without it, the questions are listed."""
     question: str = ""
     """The question that the function answers, as HOMEWORK/QUESTION."""
+    homework: Annotated[str, tyro.conf.arg(aliases=("--rubric",))] = ""
+    """A TOML file with questions of your own, as `attnlab homework new` writes it. QUESTION then stands alone."""
     list: bool = False
     """List the questions that can be judged."""
     template: str = ""
@@ -54,21 +60,23 @@ class Check:
         from attnlab_theory.report import progress
         from attnlab_theory.report.table import show
 
+        own = self._own()
         if self.template:
             if self.answer or self.question or self.list:
                 raise ValueError("--template stands alone: attnlab check --template HOMEWORK/QUESTION > mine.py")
-            source = grading.template_of(self.template)
+            source = grading.template_of(_one(own, self.template) if own else self.template)
             in_json = json.dumps({"question": self.template, "template": source}, indent=1, ensure_ascii=False)
             print(in_json + "\n" if self.json else source, end="")
             return 0
         if self.list or not (self.answer or self.question):
             if self.answer or self.question or self.replay:
                 raise ValueError("--list stands alone: attnlab check --list")
-            print(json.dumps(questions.as_json(), indent=1, ensure_ascii=False)) if self.json else show(
-                questions.table()
+            listed = [*own.values()] if own else None
+            print(json.dumps(questions.as_json(listed), indent=1, ensure_ascii=False)) if self.json else show(
+                questions.table(listed)
             )
             return 0
-        if not self.answer or not self.question:
+        if not self.answer or not (self.question or len(own) == 1):
             missing = "a FILE.py::FUNCTION" if not self.answer else "--question HOMEWORK/QUESTION"
             raise ValueError(
                 f"attnlab check needs {missing}; attnlab check lists the questions, and attnlab check --template "
@@ -78,7 +86,7 @@ class Check:
         with progress.counted(f"asking {self.answer}") as asked:
             judged = grading.check_answer(
                 self.answer,
-                self.question,
+                _one(own, self.question) if own else self.question,
                 at=self.replay,
                 seed=self.seed,
                 unfenced=self.unfenced,
@@ -93,6 +101,29 @@ class Check:
                 # A line of its own however wide the terminal is, so that it can be copied.
                 print(f"again: {judged.again}")
         return judged.exit_code
+
+    def _own(self) -> "dict[str, Contract]":
+        """The questions of a homework of one's own, by the part of the id after the homework."""
+        if not self.homework:
+            return {}
+        from attnlab_theory.grader.classroom.rubric import rubric_of
+
+        rubric = rubric_of(self.homework)
+        return {part: rubric.contract(part) for part in rubric.points}
+
+
+def _one(own: "Mapping[str, Contract]", asked: str) -> "Contract":
+    """The question that is asked for; the only one if none is named.
+
+    Raises:
+        ValueError: if the homework has none of this name.
+    """
+    by_name = {**own, **{contract.question: contract for contract in own.values()}}
+    if not asked and len(own) == 1:
+        return next(iter(own.values()))
+    if asked not in by_name:
+        raise ValueError(f"--question {asked!r}: the homework has {', '.join(own)}")
+    return by_name[asked]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

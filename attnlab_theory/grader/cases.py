@@ -12,7 +12,6 @@ import hypothesis.configuration
 from hypothesis.errors import NoSuchExample
 
 from attnlab_theory.grader.contract import Case, Contract
-from attnlab_theory.grader.contracts import CONTRACTS
 
 SETTINGS = hypothesis.settings(
     derandomize=True,
@@ -24,16 +23,16 @@ SETTINGS = hypothesis.settings(
 
 
 @functools.cache
-def drawn_cases(question: str, seed: int = 0) -> tuple[Case, ...]:
+def drawn_cases(contract: Contract, seed: int = 0) -> tuple[Case, ...]:
     """The cases that Hypothesis draws if an answer is right at all of them. They are the same for all such answers.
 
     Args:
-        question: the id of a contract.
+        contract: of the question.
         seed: of the cases; 0 has those that `attnlab check` asks.
     """
     cases: list[Case] = []
     with no_litter():
-        finds(CONTRACTS[question], lambda case: cases.append(case) or False, seed)
+        finds(contract, lambda case: cases.append(case) or False, seed)
     return tuple(cases)
 
 

@@ -2,14 +2,25 @@
 
 import dataclasses
 import textwrap
-from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from hypothesis.strategies import SearchStrategy
 
 Answer = tuple[np.ndarray, ...]
 """The arrays that came back, in float64."""
+
+Ask = Callable[..., Answer]
+"""The submitted function: arguments to arrays."""
+
+
+class Undecidable(ValueError):
+    """Somebody's own check has raised at an answer, so nobody knows whether the answer is right."""
+
+
+class Faulty(ValueError):
+    """Somebody's own question is at fault, and no answer."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,6 +35,9 @@ class Measurement:
     """Whether the error comes from random draws that do not decide on which side of the tolerance it lies."""
     remark: str = ""
     """What a person should know about an answer even if it is right."""
+    failed: str = ""
+    """What does not hold, in words, where that is more than the error. `hint` says what to do about it."""
+    hint: str = ""
 
 
 @runtime_checkable
@@ -31,13 +45,13 @@ class Case(Protocol):
     """One choice of the givens, and what is hidden from the answer."""
 
     @property
-    def arguments(self) -> tuple[np.ndarray | int, ...]:
-        """The arguments of the function, in the order of its signature."""
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments of the function, in the order of its signature: arrays and plain values."""
         ...
 
     @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of each array that must come back."""
+    def shapes(self) -> tuple[tuple[int, ...] | None, ...]:
+        """The shape of each array that must come back; None for any shape."""
         ...
 
     def shown(self) -> dict[str, str]:
@@ -75,10 +89,33 @@ class Contract:
     remarks: tuple[str, ...] = ()
     examples: int = 100
     """How many cases are drawn."""
-    besides: tuple[Case, ...] = ()
+    besides: tuple[Case, ...] = dataclasses.field(default=(), repr=False)
     """Cases that are tried after those, because a hundred draws would leave them out."""
     misread: Callable[[Case, Answer], tuple[Answer, str] | None] = lambda case, answer: None
     """Recognises a well-known mistake by its shape. Gives the answer in the right shape, and what is wrong."""
+    measured: Callable[[Case, Answer, Ask], Measurement] = lambda case, answer, ask: case.measure(answer)
+    """Judges an answer. It may ask the function at other givens."""
+    asks_again: bool = False
+    """Whether it does. Then no case is sent ahead of another."""
+    infinite: Callable[[Case], bool] = lambda case: False
+    """Whether an answer to this case may hold infinities."""
+    shorter: Callable[[Case], Sequence[Case]] = lambda case: ()
+    """Cases no larger than a missed one, with short numbers. They are tried for whoever has to read them."""
+    hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """What to do, by the reason of a verdict."""
+    mistake: Callable[[Mapping[Case, Answer]], str] = lambda answers: ""
+    """Recognises a typical wrong answer by the answers to several cases. Gives its hint, or nothing."""
+    homework: str = ""
+    """The file that asks the question, if it is none of the lab."""
+
+    def __hash__(self) -> int:
+        return hash(self.question)
+
+    @property
+    def expected(self) -> str:
+        """What comes back from a right answer, in words, and how far off it may be."""
+        returned = "; ".join(f"{name}: {what}" for name, what in self.returns.items())
+        return f"{returned}. {self.measure} At most {self.tolerance:g} {self.unit} is allowed."
 
     @property
     def signature(self) -> str:
@@ -107,11 +144,12 @@ def template(contract: Contract) -> str:
             (*contract.remarks, "The function runs in a process of its own; --show-output shows what it prints.")
         ),
     }
-    lines = [f'"""{contract.question}: {contract.asks}', ""]
+    lines = [f'"""{contract.question}: {_quoted(contract.asks)}', ""]
     for heading, text in paragraphs.items():
-        lines += [*textwrap.wrap(f"{heading}. {text}", width=96), ""]
+        lines += [*textwrap.wrap(_quoted(f"{heading}. {text}"), width=96), ""]
+    own = f" --homework {contract.homework}" if contract.homework else ""
     lines += [
-        f"Judge it with: attnlab check THIS_FILE.py::{contract.function} --question {contract.question}",
+        f"Judge it with: attnlab check THIS_FILE.py::{contract.function} --question {contract.question}{own}",
         '"""',
         "",
         "import numpy as np",
@@ -122,3 +160,8 @@ def template(contract: Contract) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    """Text that may stand inside a docstring."""
+    return text.replace("\\", r"\\").replace('"""', "'''")

@@ -5,14 +5,14 @@ import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
 
 from attnlab_theory.grader import replay
 from attnlab_theory.grader.cases import finds, no_litter
-from attnlab_theory.grader.contract import Case, Contract, template
+from attnlab_theory.grader.contract import Answer, Case, Contract, Faulty, Undecidable, template
 from attnlab_theory.grader.judgement import Counterexample, Judgement
 from attnlab_theory.grader.question_names import contract_of
 from attnlab_theory.sandbox import fences
@@ -23,18 +23,18 @@ AHEAD = 16
 """How many cases a submission gets before the first of them is answered."""
 
 
-def template_of(question: str) -> str:
+def template_of(question: str | Contract) -> str:
     """A runnable Python file to fill in.
 
     Raises:
         ValueError: if the question has no contract.
     """
-    return template(contract_of(question))
+    return template(contract_of(question) if isinstance(question, str) else question)
 
 
 def check_answer(
     where: str,
-    question: str,
+    question: str | Contract,
     *,
     at: str = "",
     seed: int = 0,
@@ -54,7 +54,7 @@ def check_answer(
 
     Args:
         where: FILE.py::FUNCTION.
-        question: HOMEWORK/QUESTION, by any name that `contract_of` knows.
+        question: HOMEWORK/QUESTION, by any name that `contract_of` knows; or the contract itself.
         at: the description of one case, to try that one alone.
         seed: of the cases. 0 has those of every `attnlab check`.
         unfenced: whether to believe a verdict that the submission could have forged.
@@ -64,14 +64,15 @@ def check_answer(
 
     Raises:
         ValueError: if the question has no contract, or `at` describes none of its cases.
+        Faulty: if somebody's own question is at fault.
         BrokenAnswer: if there is no such file or function.
     """
-    contract = contract_of(question)
+    contract = contract_of(question) if isinstance(question, str) else question
     only = replay.case_of(contract, at) if at else None
     submission = Submission(where, **limits)
     search = _Search(contract, submission, progress, only)
     search.drawn, search.seed = drawn, seed
-    if question != contract.question:
+    if isinstance(question, str) and question != contract.question:
         search.renamed = (f"{question} is called {contract.question} here.",)
     broken: BrokenAnswer | None = None
     with jax.enable_x64(True), no_litter():
@@ -79,13 +80,23 @@ def check_answer(
             with submission:
                 with contextlib.suppress(_Stop):
                     search.run()
+                search.shrink_break()
                 search.output = submission.output
         except BrokenAnswer as error:
             broken = error
     broken = broken or search.broken
+    if search.faulty is not None:
+        raise search.faulty
     if broken is not None and broken.reason is None:
         raise broken
     return search.judgement(broken, believed=unfenced or fences.JUDGE not in submission.missing)
+
+
+SHRINKS = (Reason.RAISED, Reason.WRONG_SHAPE, Reason.NOT_FINITE)
+"""After these a submission answers on, so a smaller case can be found at which it breaks."""
+
+MOST_SHRINKING = 80
+"""So many cases are tried for that."""
 
 
 class _Stop(BaseException):
@@ -108,6 +119,8 @@ class _Search:
         self.answers: dict[Case, tuple[np.ndarray, ...]] = {}
         self.smallest: Counterexample | None = None
         self.broken: BrokenAnswer | None = None
+        self.faulty: Faulty | None = None
+        self.hint = ""
         self.undecided = 0
         self.misread = ""
         self.done = False
@@ -121,11 +134,52 @@ class _Search:
 
     def run(self) -> None:
         """Try the drawn cases, the further ones, and all of them again, up to the first wrong answer."""
-        if not self.finds_a_miss():
+        if self.finds_a_miss():
+            self.shorten()
+        else:
             again = list(self.errors)
             random.SystemRandom().shuffle(again)
             self.in_turn(again, lambda case: self.ask(case) == ())
         self.done = True
+
+    def shrink_break(self) -> None:
+        """Look for a smaller case at which the answer breaks in the same way. It changes no verdict."""
+        broken, at = self.broken, self.at
+        if broken is None or broken.reason not in SHRINKS or self.only is not None or at is None:
+            return
+        before = self.errors.copy(), self.smallest, self.notes, self.undecided
+        known: dict[Case, bool] = {}
+        found = broken, at
+
+        def breaks(case: Case) -> bool:
+            nonlocal found
+            if case in known:
+                return known[case]
+            if len(known) == MOST_SHRINKING or self.submission.left < 1 / 2:
+                raise _Stop
+            self.broken = None
+            with contextlib.suppress(_Stop):
+                self.misses(case)
+            known[case] = self.broken is not None and self.broken.reason == broken.reason
+            if known[case] and self.broken is not None:
+                found = self.broken, case
+            return known[case]
+
+        with contextlib.suppress(_Stop):
+            self._drop_those_ahead()
+            finds(self.contract, breaks)
+            any(breaks(case) for case in self.contract.shorter(found[1]))
+        (self.broken, self.at), self.faulty = found, None
+        self.errors, self.smallest, self.notes, self.undecided = before
+
+    def shorten(self) -> None:
+        """Look for a miss with short numbers. Whatever else happens meanwhile changes no verdict."""
+        if self.only is None and self.smallest is not None:
+            before = self.smallest, self.notes
+            with contextlib.suppress(_Stop):
+                self.in_turn(self.contract.shorter(self.smallest.case), self.misses)
+            if self.broken or self.faulty:
+                (self.smallest, self.notes), self.broken, self.faulty = before, None, None
 
     def finds_a_miss(self) -> bool:
         """Whether the answer is wrong at any case."""
@@ -142,7 +196,8 @@ class _Search:
         """Whether the answer is wrong at one of these cases. It computes the next while one is measured."""
         left = iter(cases)
         for case in cases:
-            for following in itertools.islice(left, AHEAD - len(self.ahead)):
+            most = 1 if self.contract.asks_again else AHEAD
+            for following in itertools.islice(left, most - len(self.ahead)):
                 self.submission.send(*following.arguments, parts=len(following.shapes))
                 self.ahead.append(following)
             if misses(case):
@@ -162,12 +217,32 @@ class _Search:
 
     def misses(self, case: Case) -> bool:
         """Whether the answer's error at this case is greater than the tolerance."""
+        try:
+            return self._misses(case)
+        except Faulty as error:
+            # Hypothesis would take it for a wrong answer, and shrink.
+            self.faulty = error
+            raise _Stop from None
+
+    def again(self, *arguments: Any) -> Answer:
+        """The answer at other givens, for a check that asks for it."""
+        try:
+            replies = self.submission.call(*arguments, parts=len(self.contract.returns))
+        except BrokenAnswer as broken:
+            self.broken = broken
+            raise _Stop from None
+        return tuple(reply.array for reply in replies)
+
+    def _misses(self, case: Case) -> bool:
         new = case not in self.errors
         replies = self.ask(case)
         answer = tuple(reply.array for reply in replies)
         answer, mistake = self.contract.misread(case, answer) or (answer, "")
         self._refuse_malformed(answer, case)
-        measured = case.measure(answer)
+        try:
+            measured = self.contract.measured(case, answer, self.again)
+        except Undecidable as error:
+            self._stop(BrokenAnswer(f"{error}; it is marked by hand", Reason.INCONCLUSIVE))
         self.errors[case] = measured.error
         for remark in filter(None, (measured.remark, mistake)):
             self.remarks[remark] = None
@@ -184,7 +259,9 @@ class _Search:
             case=case,
             given=dict(zip(self.contract.returns, (reply.array for reply in replies), strict=True)),
             seen=measured.seen,
+            failed=measured.failed,
         )
+        self.hint = measured.hint
         self.notes = _notes(answer, [reply.kind for reply in replies])
         return True
 
@@ -267,6 +344,7 @@ class _Search:
             seed=self.seed,
             worst=max(self.errors.values(), default=None),
             counterexample=counterexample,
+            hint=self.hint_of(reason),
             notes=(
                 *self.notes,
                 *self.renamed,
@@ -278,7 +356,15 @@ class _Search:
             missing=self.submission.missing,
         )
 
-    def _stop(self, broken: BrokenAnswer) -> None:
+    def hint_of(self, reason: Reason) -> str:
+        """What to do: by the typical mistake that the answers show, by what does not hold, or by the reason."""
+        hints = self.contract.hints
+        general = hints.get(reason, "")
+        if reason not in (Reason.WRONG, Reason.WRONG_SHAPE, Reason.NOT_FINITE):
+            return general
+        return self.contract.mistake(self.answers) or (self.hint if reason == Reason.WRONG else "") or general
+
+    def _stop(self, broken: BrokenAnswer) -> NoReturn:
         self.broken = broken
         raise _Stop
 
@@ -286,10 +372,10 @@ class _Search:
         who = self.submission.where
         for name, part, shape in zip(self.contract.returns, answer, case.shapes, strict=True):
             at = "; ".join(f"{label} = {text}" for label, text in list(case.shown().items())[:2])
-            if part.shape != shape:
+            if shape is not None and part.shape != shape:
                 said = f"{who} must return {name} of shape {shape}, but returned {part.shape}, at {at}"
                 self._stop(BrokenAnswer(said, Reason.WRONG_SHAPE))
-            if not np.all(np.isfinite(part)):
+            if not (np.all(np.isfinite(part)) or self.contract.infinite(case)):
                 bad = part[~np.isfinite(part)][0]
                 said = f"{who} must return finite numbers, but {name} holds {bad}, at {at}"
                 self._stop(BrokenAnswer(said, Reason.NOT_FINITE))

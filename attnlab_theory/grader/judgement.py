@@ -30,6 +30,8 @@ class Counterexample:
     given: Mapping[str, np.ndarray]
     """The answer there, by the contract's names. Empty if there is none."""
     seen: dict[str, str]
+    failed: str = ""
+    """What does not hold, in words. Empty if the error says it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,6 +51,8 @@ class Judgement:
     """The smallest case at which it is wrong, or the case at which it broke. None if there is neither."""
     seed: int = 0
     """The seed from which the cases were drawn."""
+    hint: str = ""
+    """What to do. Empty if nobody has written a hint for this way to fail."""
     notes: tuple[str, ...] = ()
     output: str = ""
     """The beginning of what the submission printed."""
@@ -72,7 +76,7 @@ class Judgement:
             return ""
         case = json.dumps(replay.described(self.counterexample.case), separators=(",", ":"))
         words = ["attnlab", "check", self.where, "--question", self.contract.question, "--replay", case]
-        return shlex.join(words)
+        return shlex.join([*words, *(["--homework", self.contract.homework] if self.contract.homework else [])])
 
     def as_json(self) -> dict[str, Any]:
         """The judgement as plain values. An infinite error becomes None."""
@@ -91,6 +95,10 @@ class Judgement:
             "right": self.right,
             "reason": str(self.reason),
             "said": self.said,
+            "asks": self.contract.asks,
+            "expected": self.contract.expected,
+            "failed": found.failed if found else "",
+            "hint": self.hint,
             "case": case,
             "error": _finite(found.error if found else None),
             "worst": _finite(self.worst),
@@ -109,9 +117,9 @@ def _by_name(contract: Contract, case: Case) -> dict[str, Any]:
     return {name: _plain(argument) for name, argument in zip(names, case.arguments, strict=True)}
 
 
-def _plain(value: np.ndarray | int) -> Any:
+def _plain(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
-        return int(value)
+        return value.item() if isinstance(value, np.generic) else value
     # JSON has no NaN and no infinity.
     return np.where(np.isfinite(value), value.astype(object), np.array(None)).tolist()
 
@@ -135,6 +143,8 @@ def judgement_text(judgement: Judgement, *, show_output: bool = False) -> Render
     lines: list[RenderableType] = [*unenforced, verdict]
     if judgement.said:
         lines.append(Text(judgement.said))
+    if reason != Reason.RIGHT:
+        lines += [Text(f"question: {contract.asks}"), Text(f"expected: {contract.expected}")]
     if reason in (Reason.RIGHT, Reason.INCONCLUSIVE) and judgement.worst is not None:
         lines.append(
             Text(
@@ -143,6 +153,8 @@ def judgement_text(judgement: Judgement, *, show_output: bool = False) -> Render
         )
     if found is not None:
         lines += _counterexample(judgement, found, cases)
+    if judgement.hint:
+        lines.append(Text(f"hint: {judgement.hint}", style="bold"))
     lines += [Text(note) for note in judgement.notes]
     if show_output:
         lines += [Text("what it printed", style="bold"), Text(printable(judgement.output) or "nothing")]
@@ -161,8 +173,10 @@ def _counterexample(judgement: Judgement, found: Counterexample, cases: str) -> 
             table.add_row(Text(title, style="bold"), "")
         for label, text in entries.items():
             table.add_row(f"  {label}", Text(text.replace(") (", ")\n(")))
-    by = []
-    if error is not None:
+    by: list[RenderableType] = []
+    if found.failed:
+        by = [Text(f"does not hold: {found.failed}")]
+    if error is not None and np.isfinite(error):
         off = f"off by {error:.6g} {contract.unit} where {contract.tolerance:g} is allowed; judged on {cases}"
-        by = [Text(off)]
+        by.append(Text(off))
     return [*by, table]

@@ -343,7 +343,7 @@ def test_cases_that_are_drawn_once_are_those_that_a_right_answer_is_asked(tmp_pa
     question = "practical4/2e.2"
     path = tmp_path / "mine.py"
     path.write_text(RIGHT)
-    once = check_answer(f"{path}::q2e_2", question, drawn=drawn_cases(question))
+    once = check_answer(f"{path}::q2e_2", question, drawn=drawn_cases(CONTRACTS[question]))
     every = check_answer(f"{path}::q2e_2", question)
     assert (once.reason, once.cases, once.worst) == (every.reason, every.cases, every.worst)
 

@@ -3,7 +3,6 @@
 from attnlab_theory.grader.classroom import marking
 from attnlab_theory.grader.classroom.marks import NOT_JUDGED, Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
-from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.judgement import Judgement
 from attnlab_theory.sandbox.reasons import Reason
 
@@ -11,10 +10,10 @@ from attnlab_theory.sandbox.reasons import Reason
 def test_after_a_late_question_the_next_has_less_time_and_after_two_nobody_is_asked(tmp_path, monkeypatch):
     limits = []
 
-    def late(where, question, *, time_limit, **_):
+    def late(where, contract, *, time_limit, **_):
         limits.append(time_limit)
         told = {"reason": Reason.TIMED_OUT, "said": "It is late", "cases": 1, "worst": None, "counterexample": None}
-        return Judgement(contract=CONTRACTS[question], where=where, **told)
+        return Judgement(contract=contract, where=where, **told)
 
     monkeypatch.setattr(marking, "check_answer", late)
     monkeypatch.setattr(marking, "drawn_cases", lambda *_: None)

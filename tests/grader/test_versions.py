@@ -5,7 +5,6 @@ import pytest
 from attnlab_theory.grader.classroom import marking, versions
 from attnlab_theory.grader.classroom.marks import Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
-from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.judgement import Judgement
 from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
 
@@ -38,12 +37,12 @@ def test_functions_are_found_in_files_and_notebooks_without_running_them(tmp_pat
 def marks(folder, monkeypatch, **files):
     """The marks of files whose every function is right."""
 
-    def right(where, question, *, names, **_):
+    def right(where, contract, *, names, **_):
         path, _, first = where.rpartition("::")
         if not {first, *names} & {*versions.functions(folder / path)}:
             raise BrokenAnswer(f"{where} has no function '{first}'", lacks=True)
         told = {"reason": Reason.RIGHT, "said": "", "cases": 1, "worst": 0.0, "counterexample": None}
-        return Judgement(contract=CONTRACTS[question], where=where, **told)
+        return Judgement(contract=contract, where=where, **told)
 
     monkeypatch.setattr(marking, "check_answer", right)
     monkeypatch.setattr(marking, "drawn_cases", lambda *_: None)

@@ -108,7 +108,7 @@ class Journal:
             return 0
         try:
             found = json.loads(heading)
-            if found["graded"] not in RUBRICS:
+            if found["graded"] not in RUBRICS and "state of the homework" not in found:
                 raise LookupError
         except UNREADABLE:
             raise ValueError(
@@ -197,6 +197,7 @@ def _heading(terms: Terms) -> dict[str, Any]:
     return {
         "graded": terms.rubric.homework,
         "set of questions": list(terms.rubric.points),
+        "state of the homework": terms.rubric.written.state,
         "time limit": terms.time_limit,
         "choice of --unfenced": terms.unfenced,
         "set of fences": sorted(terms.means),

@@ -13,7 +13,8 @@ from attnlab_theory.grader.cases import drawn_cases
 from attnlab_theory.grader.classroom import versions
 from attnlab_theory.grader.classroom.hand_ins import SUFFIXES, stage
 from attnlab_theory.grader.classroom.marks import MISSING, NOT_JUDGED, Mark, Terms, by_hand
-from attnlab_theory.grader.classroom.rubric import names_of, stems_of
+from attnlab_theory.grader.classroom.rubric import stems_of
+from attnlab_theory.grader.contract import Faulty
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import Judgement
@@ -84,11 +85,11 @@ def marks_of_files(handed_in: Mapping[str, bytes], terms: Terms) -> dict[str, Ma
 
 def unprotected() -> str:
     """Why verdicts on this machine could be forged; empty if they cannot."""
-    part = next(iter(CONTRACTS))
+    contract = next(iter(CONTRACTS.values()))
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         path = Path(os.path.realpath(folder)) / "submission.py"
         path.write_text("def probe(*_):\n    return 0\n")
-        judged = check_answer(f"{path}::probe", part, drawn=drawn_cases(part), memory=MEMORY)
+        judged = check_answer(f"{path}::probe", contract, drawn=drawn_cases(contract), memory=MEMORY)
     return "" if is_protected(judged.missing) else fences.warning(judged.missing)
 
 
@@ -121,10 +122,10 @@ class _Marking:
             broken = broken or found
         if broken is not None:
             return broken
-        wanted = names_of(part)
+        wanted = self.terms.rubric.names(part)
         shown = f"{wanted[0]} (or {', '.join(wanted[1:4])})"
         more = f"; {MOST_FILES} files were looked through" if len(files) == MOST_FILES else ""
-        claimed = {name for each in self.terms.rubric.points for name in names_of(each)}
+        claimed = {name for each in self.terms.rubric.points for name in self.terms.rubric.names(each)}
         other = {name for found in self.functions.values() for name in found if name not in claimed}
         near = difflib.get_close_matches(wanted[0], sorted(other), n=3, cutoff=0.0)
         renamed = f"; its functions {', '.join(near)} have no name of a question" if near else ""
@@ -134,7 +135,7 @@ class _Marking:
 
     def beside_others(self, mark: Mark, part: str, name: str) -> Mark:
         """The same mark, with the names of other files that define the function, too."""
-        wanted = {*names_of(part)}
+        wanted = {*self.terms.rubric.names(part)}
         others = [each for each in self.names if each != name and wanted & {*self.functions[each]}]
         if not others:
             return mark
@@ -155,15 +156,15 @@ class _Marking:
 
     def asked(self, name: str, part: str, own: bool) -> Mark | None:
         """The mark for the function in this file; None if it has none."""
-        question, terms = self.terms.rubric.question(part), self.terms
-        names = [*names_of(part), *([CONTRACTS[question].function] if own else [])]
+        terms, contract = self.terms, self.terms.rubric.contract(part)
+        names = [*terms.rubric.names(part), *([contract.function] if own else [])]
         limit = terms.time_limit / SHORTER**self.late
         path = self.folder / name
         try:
             judged = check_answer(
                 f"{path}::{names[0]}",
-                question,
-                drawn=drawn_cases(question, terms.seed),
+                contract,
+                drawn=drawn_cases(contract, terms.seed),
                 seed=terms.seed,
                 unfenced=terms.unfenced,
                 names=names[1:],
@@ -176,6 +177,8 @@ class _Marking:
             if error.lacks:
                 return None
             return self.cleaned(by_hand(MISSING, str(error)), path)
+        except Faulty as error:
+            return by_hand(NOT_JUDGED, str(error))
         late = judged.reason == Reason.TIMED_OUT
         found = self.cleaned(_mark(judged, terms, shortened=late and self.late > 0), path)
         self.late += late

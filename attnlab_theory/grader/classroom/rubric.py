@@ -1,17 +1,18 @@
 """Rubrics: which questions are graded, their points, and the names by which answers are found."""
 
 import dataclasses
-import importlib.resources
+import functools
 import itertools
-import math
 import re
-import tomllib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from attnlab_theory import inputs
+from attnlab_theory.answers.homework import Homework, Question, of_file, of_lab
+
+if TYPE_CHECKING:
+    from attnlab_theory.grader.contract import Contract
 
 RUBRICS = ("practical4", "cs224n", "uw")
-"""The homeworks with a rubric. Each has a TOML file of its name."""
+"""The homeworks of the lab that code can grade."""
 
 REFUSED = {
     "ann-hw3": "its questions ask for training runs and for words, which code cannot judge",
@@ -19,7 +20,6 @@ REFUSED = {
 }
 """The homeworks of the answer sheet that have no rubric, and why."""
 
-MOST_POINTS = 10_000
 ROMAN = {"1": "i", "2": "ii", "3": "iii", "4": "iv"}
 PREFIXES = ("q", "Q", "question", "question_")
 
@@ -31,6 +31,8 @@ class Rubric:
     homework: str
     points: dict[str, float]
     """The points, by the part of a question's id after its homework."""
+    written: Homework
+    """The homework, and its file if it is somebody's own."""
 
     @property
     def total(self) -> float:
@@ -41,57 +43,61 @@ class Rubric:
         """The id of a question."""
         return f"{self.homework}/{part}"
 
+    def contract(self, part: str) -> "Contract":
+        """What a question promises to an answer.
+
+        Raises:
+            ValueError: if it is somebody's own, and a function of theirs does not work.
+        """
+        own = next((each for each in self.written.questions if each.id == part), None)
+        if own is not None and own.signature:
+            from attnlab_theory.grader.own_questions import contracts
+
+            return contracts(self.written)[part]
+        from attnlab_theory.grader.contracts import CONTRACTS
+
+        found = CONTRACTS[own.contract if own is not None and own.contract else self.question(part)]
+        return found if own is None or not own.contract else _asked_again(found, self.written, own)
+
+    def names(self, part: str) -> tuple[str, ...]:
+        """The names of functions that may answer a question. The first is the one to recommend."""
+        own = next((each for each in self.written.questions if each.id == part and each.signature), None)
+        return (own.function.name, *names_of(part)) if own else names_of(part)
+
+
+@functools.cache
+def _asked_again(contract: "Contract", written: Homework, question: Question) -> "Contract":
+    """A contract of the lab, for a question of somebody's own."""
+    hints = {**contract.hints, **question.hints}
+    name = f"{written.name}/{question.id}"
+    return dataclasses.replace(contract, question=name, homework=written.path, hints=hints)
+
 
 def rubric_of(name: str) -> Rubric:
-    """The rubric of a homework, or of somebody's own TOML file.
+    """The points of a homework, or of somebody's own TOML file.
 
     Args:
         name: one of `RUBRICS`, or the path of a file that ends in .toml.
 
     Raises:
-        ValueError: if there is none. For a homework of the answer sheet the message says why.
+        ValueError: if there is none, or the file says something that has no meaning. For a homework of the answer
+            sheet the message says why.
     """
-    if name in RUBRICS:
-        place = importlib.resources.files("attnlab_theory.grader.classroom").joinpath(f"rubrics/{name}.toml")
-        return _read(tomllib.loads(place.read_text("utf-8")), name)
     have = ", ".join(RUBRICS)
     if name in REFUSED:
         raise ValueError(f"--rubric {name}: {REFUSED[name]}; rubrics exist for {have}")
-    if not name.endswith(".toml"):
+    if name not in RUBRICS and not name.endswith(".toml"):
         raise ValueError(f"--rubric takes {have}, or a file of your own that ends in .toml, not {name!r}")
-    try:
-        table = tomllib.loads(inputs.content(Path(name)).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{name} is not a TOML file: {error}") from None
-    return _checked(_read(table, name), name)
+    written = of_lab(name) if name in RUBRICS else of_file(name)
+    if not written.points:
+        raise ValueError(
+            f"{name} has no question with points; write points = 1 below a [[question]] that code judges"
+        )
+    if any(each.signature for each in written.questions):
+        from attnlab_theory.grader.own_questions import contracts
 
-
-def _read(table: dict[str, object], name: str) -> Rubric:
-    points, homework = table.get("points"), table.get("homework")
-    if not isinstance(homework, str) or not isinstance(points, dict) or not points:
-        raise ValueError(f'{name}: a rubric says homework = "practical4", and below [points] lines like "2b" = 2')
-    found: dict[str, float] = {}
-    for part, worth in points.items():
-        number = isinstance(worth, int | float) and not isinstance(worth, bool)
-        if not number or not math.isfinite(worth) or not 0 <= worth <= MOST_POINTS:
-            raise ValueError(f"{name}: {part} is worth a number from 0 to {MOST_POINTS}, not {worth!r}")
-        found[part] = worth
-    return Rubric(homework=homework, points=found)
-
-
-def _checked(rubric: Rubric, name: str) -> Rubric:
-    """The same rubric, if code can answer all of its questions.
-
-    Raises:
-        ValueError: if one of its questions has no contract.
-    """
-    if rubric.homework not in RUBRICS:
-        raise ValueError(f"{name}: homework is one of {', '.join(RUBRICS)}, not {rubric.homework!r}")
-    known = rubric_of(rubric.homework).points
-    for part in rubric.points:
-        if part not in known:
-            raise ValueError(f"{name}: {rubric.homework} has {', '.join(known)} to be graded, and no {part!r}")
-    return rubric
+        contracts(written)  # its mistakes are told before anybody is judged
+    return Rubric(homework=written.name, points=dict(written.points), written=written)
 
 
 def names_of(part: str) -> tuple[str, ...]:
@@ -125,12 +131,10 @@ def stems_of(part: str, homework: str) -> frozenset[str]:
 
 def template(rubric: Rubric) -> str:
     """A Python file with all functions to fill in."""
-    from attnlab_theory.grader.contracts import CONTRACTS
-
     lines = [f'"""Answers to {rubric.homework}. Leave out what you cannot answer."""', "", "import numpy as np"]
     for part, worth in rubric.points.items():
-        contract = CONTRACTS[rubric.question(part)]
-        function = dataclasses.replace(contract, function=names_of(part)[0])
+        contract = rubric.contract(part)
+        function = dataclasses.replace(contract, function=rubric.names(part)[0])
         givens = "; ".join(f"{name.split(':')[0]}: {what}" for name, what in contract.parameters.items())
         returns = "; ".join(f"{name}: {what}" for name, what in contract.returns.items())
         lines += [

@@ -16,6 +16,8 @@ GOOD: dict[tuple[str, ...], str] = {
     ("answers",): "zzz",
     ("check",): "{at}/absent.py::f --question uw/1.2.1",
     ("grade",): "{at}/absent --rubric practical4",
+    ("homework", "new"): "{at}/absent/new.toml",
+    ("homework", "try"): "{at}/absent.toml",
     ("construct", "subset"): "--keys {at}/x.npy --select 0",
     ("construct", "routing"): "--inputs {at}/x.npy --outputs {at}/x.npy --routes 0,1",
     ("leaks",): "{at}/absent.py::f",
@@ -92,6 +94,8 @@ WORKING_ELSEWHERE: dict[tuple[str, ...], str] = {
     ("answers",): "answers/test_sheet.py",
     ("museum",): "museum/test_museum.py",
     ("grade",): "grader/test_gradebook.py",
+    ("homework", "new"): "grader/test_own_questions.py",
+    ("homework", "try"): "grader/test_own_questions.py",
     ("knowledge", "finetune"): "cli/test_knowledge_files.py",
     ("knowledge", "evaluate"): "cli/test_knowledge_files.py",
     ("knowledge", "store"): "labs/knowledge/test_store.py",
@@ -124,7 +128,7 @@ NO_NAME = ("", "x", "\x1b[2J\x07x", "a/b::c", "::", "é\udcff", "x" * 5000, "../
 ALL_WITHOUT = (("answers",), ("run",), ("museum",))
 """Commands for which no name means all of them, which takes minutes."""
 
-WRITTEN = ("out", "writing_params_path", "outputs_path")
+WRITTEN = ("out", "file", "writing_params_path", "outputs_path")
 """Options whose files are written."""
 
 NO_PLACE = ("{at}/text.txt/new", "{at}/absent/new", "{at}/" + "x" * 300, "/proc/new/new", "{at}/\x1b[2J/new")

@@ -1,0 +1,242 @@
+"""Somebody's own questions: the six examples, what judges them, what students are shown, and what is at fault."""
+
+import ast
+import importlib.resources
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnlab_theory.answers.homework import of_file
+from attnlab_theory.cli import main
+from attnlab_theory.cli.homework import TOPICS
+from attnlab_theory.grader.classroom.rubric import rubric_of, template
+from attnlab_theory.grader.contract import Faulty
+from attnlab_theory.grader.grading import check_answer
+from attnlab_theory.grader.judgement import judgement_text
+from attnlab_theory.grader.own_questions import contracts, judges
+from attnlab_theory.sandbox.reasons import Reason
+
+EXAMPLES = Path(str(importlib.resources.files("attnlab_theory.grader"))) / "examples"
+
+TOML = """\
+homework = "mine"
+
+[[question]]
+id = "1a"
+question = "Halve x."
+points = 2
+signature = "half(x: np.ndarray) -> np.ndarray"
+draw = "draw_x"
+reference = "half"
+holds = ["is_halved_twice"]
+hints.doubled = "You doubled it."
+hints.wrong = "Halve it."
+hints."wrong shape" = "As many as before."
+hints.is_halved_twice = "Twice half is a quarter."
+"""
+CODE = '''\
+import numpy as np
+
+def draw_x(rng, size):
+    return {"x": rng.normal(size=size)}
+
+def half(x):
+    return x / 2
+
+def doubled(x):
+    return 2 * x
+
+def is_halved_twice(f, answer, x):
+    """Half of the half is a quarter."""
+    return np.max(np.abs(f(answer) - x / 4))
+'''
+
+
+def written(folder: Path, toml: str = TOML, code: str = CODE) -> str:
+    (folder / "mine.toml").write_text(toml)
+    (folder / "mine.py").write_text(code)
+    return str(folder / "mine.toml")
+
+
+def judged(folder: Path, body: str, toml: str = TOML, code: str = CODE, **limits):
+    contract = contracts(of_file(written(folder, toml, code)))["1a"]
+    (folder / "answer.py").write_text(f"import numpy as np\ndef half(x):\n    {body}\n")
+    return check_answer(f"{folder}/answer.py::half", contract, unfenced=True, **limits)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_of_each_example_the_reference_passes_and_each_wrong_answer_falls_with_its_hint(topic, tmp_path):
+    """Draws all cases of each question: a person would write no smaller example."""
+    assert main(["homework", "new", str(tmp_path / f"{topic}.toml"), "--topic", topic]) == 0
+    for end in ("toml", "py"):
+        assert (tmp_path / f"{topic}.{end}").read_text() == (EXAMPLES / f"{topic}.{end}").read_text()
+    for part, judge in judges(of_file(str(tmp_path / f"{topic}.toml"))).items():
+        trials = judge.trials()
+        assert [trial.name for trial in trials if trial.is_reference] == [judge.question.reference], part
+        assert len(trials) > 1
+        assert [trial for trial in trials if not trial.as_expected] == []
+
+
+def test_every_example_is_committed_and_shown_on_the_page():
+    assert {path.stem for path in EXAMPLES.glob("*.*")} == set(TOPICS)
+    page = (Path(__file__).parents[2] / "docs" / "homework.md").read_text("utf-8")
+    for path in EXAMPLES.glob("*.toml"):
+        assert f"```toml\n{path.read_text('utf-8')}```" in page, path
+
+
+def test_a_trial_tells_what_nothing_finds_out_and_what_gets_another_hint(tmp_path, capsys):
+    toml = TOML + 'hints.same = "It is the same."\nhints.twin = "Another name."\n'
+    code = CODE + "\ndef same(x):\n    return x / 2\n\ndef twin(x):\n    return x + x\n"
+    assert main(["homework", "try", written(tmp_path, toml, code)]) == 1
+    told = capsys.readouterr().out
+    assert "reference half: is right" in told
+    assert "wrong answer doubled: falls, with its hint" in told
+    assert "wrong answer same: nothing finds it out" in told
+    assert "wrong answer twin: it gets the hint of doubled" in told
+
+
+def test_a_wrong_answer_gets_what_was_asked_the_smallest_case_short_numbers_and_a_hint(tmp_path, text_of):
+    found = judged(tmp_path, "return 2 * x")
+    assert (found.reason, found.hint) == (Reason.WRONG, "You doubled it.")
+    told = text_of(judgement_text(found))
+    assert "question: Halve x." in told
+    assert "does not hold: Half of the half is a quarter." in told
+    shown = found.as_json()["case"]["shown"]
+    assert re.fullmatch(r"\(-?\d\.\d\)|\(-?\d\)", shown["x"])
+    assert shown["expected"] == f"({float(shown['x'].strip('()')) / 2:.4g})"
+    # The command of the counterexample tries this case alone.
+    (tmp_path / "case.json").write_text(json.dumps(found.as_json()))
+    assert "--homework" in found.again
+    again = judged(tmp_path, "return 2 * x", at=str(tmp_path / "case.json"))
+    assert (again.cases, again.as_json()["case"]["shown"]) == (1, shown)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "hint"),
+    [
+        ("return x / 2", Reason.RIGHT, ""),
+        ("return x / 2 + 0.001", Reason.WRONG, "Twice half is a quarter."),
+        ("return np.append(x, 0)", Reason.WRONG_SHAPE, "As many as before."),
+        ("return x / 0 if len(x) > 3 else x / 2", Reason.NOT_FINITE, ""),
+        ("return x / 2 if len(x) < 3 else x[99]", Reason.RAISED, ""),
+    ],
+)
+def test_every_way_to_fail_has_its_hint_and_its_smallest_case(tmp_path, body, reason, hint):
+    """Each answer is asked some ninety times in a process of its own."""
+    found = judged(tmp_path, body)
+    assert (found.reason, found.hint) == (reason, hint)
+    sizes = {Reason.NOT_FINITE: 4, Reason.RAISED: 3}
+    if reason != Reason.RIGHT:
+        assert len(found.as_json()["case"]["givens"]["x"]) == sizes.get(reason, 1)
+
+
+def test_a_check_that_raises_at_an_answer_leaves_it_to_a_person(tmp_path):
+    toml = TOML.replace('reference = "half"\n', "")
+    code = CODE.replace("return np.max", "assert answer.shape == x.shape, 'what is this'\n    return np.max")
+    found = judged(tmp_path, "return np.append(x, 0)", toml.replace("hints.doubled", "#"), code)
+    assert found.reason == Reason.INCONCLUSIVE
+    assert "the check is_halved_twice raises AssertionError: what is this (mine.py, line 14) at" in found.said
+
+
+def test_what_a_right_answer_holds_infinities_for_is_no_mistake(tmp_path):
+    code = CODE.replace("x / 2", "np.where(x > 0, -np.inf, x)")
+    toml = TOML.replace('holds = ["is_halved_twice"]\n', "").replace("hints.is_halved_twice", "#")
+    assert judged(tmp_path, "return np.where(x > 0, -np.inf, x)", toml, code).right
+    assert judged(tmp_path, "return np.where(x > 0, np.inf, x)", toml, code).reason == Reason.WRONG
+
+
+FAULTS = {
+    "no function": (
+        "draw_x(rng",
+        "draw(rng",
+        r"line 8: question 1a, draw = 'draw_x': .*mine\.py has no function draw_x",
+    ),
+    "a name nearly right": ("def half(", "def halve(", r"line 9: .*reference = 'half': .*; is halve meant\?"),
+    "other parameters": ("half(x)", "half(x, y)", r"line 9: .*'half': write def half\(x\), and not \(x, y\)"),
+    "a stray parameter": (
+        "(f, answer, x)",
+        "(f, answer, y)",
+        r"line 10: .*is_halved_twice asks for y, and a check gets",
+    ),
+    "no such mistake": (
+        "def doubled",
+        "def tripled",
+        r"line 11: question 1a, hints = 'doubled': a hint belongs to",
+    ),
+    "no Python": ("import numpy", "imprt numpy", r"mine\.py cannot be loaded: SyntaxError: .*\(mine\.py, line 1\)"),
+    "an exit": ("import numpy as np", "raise SystemExit(3)", r"mine\.py cannot be loaded: SystemExit: 3"),
+    "a list": ('{"x": rng.normal(size=size)}', "[1]", r"draw = 'draw_x': draw_x returns a list, but a dict"),
+    "other givens": ('{"x"', '{"y"', r"line 8: .*draw_x returns the keys y, but a dict \{\"x\": \.\.\.\}"),
+    "an object": ("rng.normal(size=size)", "object()", r"x is a object; give an array of numbers"),
+    "a draw that raises": (
+        "rng.normal(size=size)",
+        "1 / 0",
+        r"draw_x raises ZeroDivisionError: .*mine\.py, line 4\)",
+    ),
+    "a wrong reference": ("x / 2", "x / 3", r"line 10: .*half does not keep it at size 1: Half of the half"),
+    "a text": ("return np.max(np.abs(f(answer) - x / 4))", "return 'no'", r"returns a str; return True, False, or"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "said"), FAULTS.values(), ids=FAULTS)
+def test_a_function_at_fault_gets_the_line_of_the_file_that_names_it(tmp_path, capsys, old, new, said):
+    (tmp_path / "class").mkdir()
+    path = written(tmp_path, TOML, CODE.replace(old, new, 1))
+    assert main(["grade", str(tmp_path / "class"), "--homework", path]) == 2
+    told = capsys.readouterr().err
+    assert re.search(said, told)
+    assert told.count("\n") == 1
+
+
+def test_a_draw_that_fails_late_is_no_students_fault(tmp_path):
+    code = CODE.replace('return {"x"', 'assert size != 3, "three"\n    return {"x"')
+    with pytest.raises(Faulty, match=r"draw = 'draw_x': draw_x raises AssertionError: three \(mine\.py, line 4\)"):
+        judged(tmp_path, "return x / 2", code=code)
+
+
+def test_checks_cannot_change_what_is_judged(tmp_path):
+    code = CODE.replace("    return np.max(", "    x[:] = 0\n    answer[:] = 0\n    return 0 * np.max(")
+    found = judged(tmp_path, "return 2 * x", code=code)
+    assert float(found.as_json()["case"]["givens"]["x"][0]) != 0
+
+
+def test_nothing_is_written_over_and_a_name_is_a_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("precious")
+    for name, said in (
+        ("mine.toml", "mine.py is there already"),
+        ("a b.toml", "name a file such as"),
+        ("x", "name a"),
+    ):
+        assert main(["homework", "new", name]) == 2
+        assert said in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
+    assert Path("mine.py").read_text() == "precious"
+
+
+def test_a_new_homework_has_its_own_name_and_its_template_is_python(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["homework", "new", "week3.toml", "--topic", "cache"]) == 0
+    rubric = rubric_of("week3.toml")
+    assert (rubric.homework, rubric.written.code_path, rubric.points) == ("week3", "week3.py", {"step": 3})
+    assert "week3.toml" in Path("week3.py").read_text()
+    assert rubric.names("step")[0] == "step"
+    ast.parse(template(rubric))
+    capsys.readouterr()
+    assert main(["check", "--template", "step", "--homework", "week3.toml"]) == 0
+    ast.parse(capsys.readouterr().out)
+    assert main(["check", "--homework", "week3.toml", "--json"]) == 0
+    assert [each["question"] for each in json.loads(capsys.readouterr().out)] == ["week3/step"]
+    assert main(["check", "a.py::f", "--homework", "week3.toml", "--question", "9"]) == 2
+    assert "--question '9': the homework has step" in capsys.readouterr().err
+
+
+def test_short_numbers_are_never_zero():
+    judge = next(iter(judges(of_file(str(EXAMPLES / "linear.toml"))).values()))
+    drawn = [judge.case(size, seed, True).givens["q"] for size in (1, 2) for seed in range(20)]
+    every = np.concatenate([array.ravel() for array in drawn])
+    assert np.all(np.abs(every) >= 0.1)
+    assert np.allclose(every, np.round(every, 1))
