@@ -63,6 +63,17 @@ class Case(Protocol):
         ...
 
 
+HINTS: Mapping[str, str] = {
+    "raised": "Call your function yourself with the case that is shown, and read the whole error.",
+    "not finite": "Was 0 divided by 0, or did an exponential overflow? Print the largest score.",
+    "wrong shape": "Print the shape of what you return, and compare it with the one that is asked for.",
+    "timed out": "Look for a loop that does not end, and for one over entries that numpy would do at once.",
+    "too much memory": "Look for an array that grows with every call, and for one with too many axes.",
+    "ended": "Return the answer: an answer calls no exit(), and closes no file that it has not opened.",
+}
+"""What to do, by the reason of a verdict, where nobody has written more."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Contract:
     """A question that code can answer, and what counts as right."""
@@ -102,7 +113,7 @@ class Contract:
     shorter: Callable[[Case], Sequence[Case]] = lambda case: ()
     """Cases no larger than a missed one, with short numbers. They are tried for whoever has to read them."""
     hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """What to do, by the reason of a verdict."""
+    """What to do, by the reason of a verdict. `HINTS` has those that are true of every question."""
     mistake: Callable[[Mapping[Case, Answer]], str] = lambda answers: ""
     """Recognises a typical wrong answer by the answers to several cases. Gives its hint, or nothing."""
     homework: str = ""

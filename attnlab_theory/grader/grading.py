@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab_theory.grader import replay
 from attnlab_theory.grader.cases import finds, no_litter
-from attnlab_theory.grader.contract import Answer, Case, Contract, Faulty, Undecidable, template
+from attnlab_theory.grader.contract import HINTS, Answer, Case, Contract, Faulty, Undecidable, template
 from attnlab_theory.grader.judgement import Counterexample, Judgement
 from attnlab_theory.grader.question_names import contract_of
 from attnlab_theory.sandbox import fences
@@ -359,7 +359,7 @@ class _Search:
     def hint_of(self, reason: Reason) -> str:
         """What to do: by the typical mistake that the answers show, by what does not hold, or by the reason."""
         hints = self.contract.hints
-        general = hints.get(reason, "")
+        general = hints.get(reason) or HINTS.get(reason, "")
         if reason not in (Reason.WRONG, Reason.WRONG_SHAPE, Reason.NOT_FINITE):
             return general
         return self.contract.mistake(self.answers) or (self.hint if reason == Reason.WRONG else "") or general

@@ -267,3 +267,11 @@ def test_two_queries_are_the_same_that_differ_by_less_than_a_hundredth(apart, is
     with jax.enable_x64(True):
         measured = pair("practical4/2d.1", 3, 3, 0, 1, 0).measure((first, first + apart * np.eye(3)[1]))
     assert bool(measured.remark) == is_told
+
+
+@pytest.mark.parametrize("question", CONTRACTS)
+def test_every_question_has_a_hint_and_says_in_words_what_is_expected(question):
+    contract = CONTRACTS[question]
+    assert contract.hints["wrong"].endswith((".", "?"))
+    assert contract.expected.startswith(next(iter(contract.returns)))
+    assert f"At most {contract.tolerance:g} {contract.unit} is allowed." in contract.expected

@@ -4,6 +4,7 @@ import ast
 import importlib.resources
 import json
 import re
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,11 @@ import pytest
 from attnlab_theory.answers.homework import of_file
 from attnlab_theory.cli import main
 from attnlab_theory.cli.homework import TOPICS
+from attnlab_theory.grader.classroom import markers
+from attnlab_theory.grader.classroom.hand_ins import files_of
+from attnlab_theory.grader.classroom.marking import marks_of_files
 from attnlab_theory.grader.classroom.rubric import rubric_of, template
-from attnlab_theory.grader.contract import Faulty
+from attnlab_theory.grader.contract import HINTS, Faulty
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import judgement_text
 from attnlab_theory.grader.own_questions import contracts, judges
@@ -120,8 +124,8 @@ def test_a_wrong_answer_gets_what_was_asked_the_smallest_case_short_numbers_and_
         ("return x / 2", Reason.RIGHT, ""),
         ("return x / 2 + 0.001", Reason.WRONG, "Twice half is a quarter."),
         ("return np.append(x, 0)", Reason.WRONG_SHAPE, "As many as before."),
-        ("return x / 0 if len(x) > 3 else x / 2", Reason.NOT_FINITE, ""),
-        ("return x / 2 if len(x) < 3 else x[99]", Reason.RAISED, ""),
+        ("return x / 0 if len(x) > 3 else x / 2", Reason.NOT_FINITE, HINTS["not finite"]),
+        ("return x / 2 if len(x) < 3 else x[99]", Reason.RAISED, HINTS["raised"]),
     ],
 )
 def test_every_way_to_fail_has_its_hint_and_its_smallest_case(tmp_path, body, reason, hint):
@@ -240,3 +244,66 @@ def test_short_numbers_are_never_zero():
     every = np.concatenate([array.ravel() for array in drawn])
     assert np.all(np.abs(every) >= 0.1)
     assert np.allclose(every, np.round(every, 1))
+
+
+CLASS = {
+    "right.py": "def half(x):\n    return x / 2\n",
+    "doubles.py": "def q1a(x):\n    return 2 * x\n",
+    "late.py": "print(__file__)\ndef half(x):\n    return 1 / 0\n",
+    "broken.py": "def half(x):\n    return x / 2\nhalf('no')\n",
+}
+
+
+@pytest.fixture
+def graded(tmp_path, monkeypatch):
+    """Grades CLASS in this process, and gives the rows of its JSON by their names, and the pages."""
+
+    def in_this_process(work, count, terms):
+        for hand_in in work:
+            yield hand_in, marks_of_files(files_of(hand_in.path), terms)
+
+    def grade(capsys, toml: str, code: str):
+        monkeypatch.setattr(markers, "marked", in_this_process)
+        (tmp_path / "class").mkdir()
+        for name, text in CLASS.items():
+            (tmp_path / "class" / name).write_text(text)
+        path = written(tmp_path, toml, code)
+        words = ["grade", str(tmp_path / "class"), "--homework", path, "--unfenced", "--json"]
+        assert main([*words, "--html", str(tmp_path / "pages")]) == 0
+        found = {each["submission"]: each for each in json.loads(capsys.readouterr().out)["submissions"]}
+        return found, {name: (tmp_path / "pages" / each["page"]).read_text() for name, each in found.items()}
+
+    return grade
+
+
+def test_a_class_gets_the_question_the_case_and_the_hint_and_sees_no_path_of_this_machine(tmp_path, capsys, graded):
+    """Four answers are each asked in a process of their own."""
+    second = TOML[TOML.index("[[") :].replace('"1a"', '"1b"').replace("half(x:", "third(x:").replace("hints", "#")
+    found, pages = graded(capsys, TOML + second, CODE)
+    assert {name: row["questions"]["1a"]["reason"] for name, row in found.items()} == {
+        **{"right.py": "right", "doubles.py": "wrong", "late.py": "raised", "broken.py": "raised"}
+    }
+    assert found["right.py"]["points"] == 2
+    page = pages["doubles.py"]
+    for text in ("Question: Halve x.", "Hint: You doubled it.", "Does not hold: Half of the half", "Expected: out"):
+        assert text in page
+    assert "attnlab check doubles.py::q1a --question mine/1a --replay" in page.replace("&#x27;", "'")
+    assert "--homework mine.toml" in page
+    assert "ZeroDivisionError" in pages["late.py"]
+    for text in (*pages.values(), json.dumps(found)):
+        assert str(tmp_path) not in text
+        assert tempfile.gettempdir() + "/attnlab" not in text
+    # A file that cannot be loaded is not shown the error of one question below another.
+    first, other = (found["broken.py"]["questions"][part] for part in ("1a", "1b"))
+    assert "half" in first["said"]
+    assert other["said"].startswith("the file cannot be loaded, so nothing of it is judged: raised TypeError")
+    assert (first["reason"], other["reason"], other["judgement"]) == ("raised", "raised", None)
+
+
+def test_where_a_draw_fails_in_a_class_a_person_decides(capsys, graded):
+    """Four answers are each asked in a process of their own."""
+    code = CODE.replace('return {"x"', 'assert size != 3, "three"\n    return {"x"')
+    found, _ = graded(capsys, TOML, code)
+    mark = found["right.py"]["questions"]["1a"]
+    assert (mark["points"], mark["by_hand"], mark["reason"]) == (None, True, "not judged")
+    assert mark["said"].startswith("mine.toml, line 8: question 1a, draw = 'draw_x'")

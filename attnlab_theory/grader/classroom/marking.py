@@ -77,8 +77,10 @@ def marks_of_files(handed_in: Mapping[str, bytes], terms: Terms) -> dict[str, Ma
         return marks_of(folder, list(handed_in), terms)
     except ValueError as error:
         return str(error)
-    except Exception:
-        return f"the lab failed: {traceback.format_exc(limit=-1)}"
+    except Exception as error:
+        # Whoever grades sees where, and whoever is graded sees no path.
+        traceback.print_exc()
+        return f"the lab failed: {type(error).__name__}; it is a mistake of attnlab, and none of this file"
     finally:
         files.remove_folder(folder)
 
@@ -112,7 +114,7 @@ class _Marking:
         broken: Mark | None = None
         for name in files:
             if name in self.unloadable:
-                broken = broken or self.unloadable[name]
+                broken = broken or self.not_loaded(name)
                 continue
             if self.late == MOST_LATE:
                 return by_hand(NOT_JUDGED, f"{MOST_LATE} questions before it have used up their time")
@@ -132,6 +134,13 @@ class _Marking:
         # An answer under another name is no missing answer, and only a person can tell.
         is_open = bool(near) or len(files) == MOST_FILES
         return {**by_hand(MISSING, f"no function {shown}{more}{renamed}"), "by_hand": is_open}
+
+    def not_loaded(self, name: str) -> Mark:
+        """The mark of a question whose file has failed to load when another question was judged."""
+        mark = self.unloadable[name]
+        said = mark["said"].removeprefix(mark["judgement"]["answer"]).lstrip(": ")
+        which = "the file" if self.alone else name
+        return {**mark, "said": f"{which} cannot be loaded, so nothing of it is judged: {said}", "judgement": None}
 
     def beside_others(self, mark: Mark, part: str, name: str) -> Mark:
         """The same mark, with the names of other files that define the function, too."""
@@ -178,7 +187,7 @@ class _Marking:
                 return None
             return self.cleaned(by_hand(MISSING, str(error)), path)
         except Faulty as error:
-            return by_hand(NOT_JUDGED, str(error))
+            return self.cleaned(by_hand(NOT_JUDGED, str(error)), path)
         late = judged.reason == Reason.TIMED_OUT
         found = self.cleaned(_mark(judged, terms, shortened=late and self.late > 0), path)
         self.late += late
@@ -187,9 +196,14 @@ class _Marking:
         return found
 
     def cleaned(self, mark: Mark, path: Path) -> Mark:
-        """The same mark, without the name of the folder into which the grader has put the file."""
+        """The same mark, without the names of folders of this machine. Students read it."""
         text = json.dumps(mark)
-        for place in (f"{path}::", f"{self.folder}/") if self.alone else (f"{self.folder}/",):
+        homework = Path(self.terms.rubric.written.path).parent
+        places = [f"{path}::"] if self.alone else []
+        for folder in (self.folder, homework.resolve(), homework, Path(__file__).parents[3], Path.home()):
+            # Of "." and "/" no name can be taken away.
+            places += [f"{folder}/"] if len(folder.parts) > 1 or folder.name.strip(".") else []
+        for place in places:
             text = text.replace(json.dumps(place)[1:-1], "")
         return json.loads(text)
 

@@ -61,6 +61,11 @@ def _mark(row: Row, part: str, rubric: Rubric) -> list[str]:
     lines = [f"<p>{escaped(mark['said'])}</p>"] if mark["said"] else []
     if judged is None:
         return lines
+    if judged["reason"] != "right":
+        lines.append(f"<p>Question: {escaped(judged['asks'])}</p>")
+        lines.append(f"<p>Expected: {escaped(judged['expected'])}</p>")
+        lines += [f"<p>Does not hold: {escaped(judged['failed'])}</p>"] if judged["failed"] else []
+        lines += [f"<p><strong>Hint: {escaped(judged['hint'])}</strong></p>"] if judged["hint"] else []
     allowed = f"{judged['tolerance']:g} {judged['unit']} is allowed; {judged['cases']} cases"
     if judged["error"] is not None:
         lines.append(f"<p>Off by {judged['error']:.6g}; {escaped(allowed)}.</p>")
@@ -80,15 +85,16 @@ def _mark(row: Row, part: str, rubric: Rubric) -> list[str]:
 
 
 def _again(row: Row, part: str, rubric: Rubric) -> str:
-    """The command that tries the case alone."""
+    """The command that tries the case alone, in the folder of whoever has handed it in."""
     judged = row.marks[part]["judgement"]
     file, _, function = judged["answer"].rpartition("::")
-    path = row.hand_in.path / file if file else row.hand_in.path
     case = json.dumps(judged["case"]["replay"], separators=(",", ":"))
-    answer = f"{path}::{function}"
+    answer = f"{file or row.hand_in.path.name}::{function}"
     words = ["attnlab", "check", answer, "--question", rubric.question(part), "--replay", case]
+    is_own = any(each.id == part for each in rubric.written.questions) and rubric.written.path
+    own = ["--homework", Path(rubric.written.path).name] if is_own else []
     # A name that a shell would not take as it is shown: the case is enough.
-    return shlex.join(words) if answer.isprintable() else f"--replay {shlex.quote(case)}"
+    return shlex.join([*words, *own]) if answer.isprintable() else f"--replay {shlex.quote(case)}"
 
 
 def _short(value: Any) -> str:

@@ -154,6 +154,11 @@ _NOISE = (
     "key i is drawn from N(mu_i, s^2 I) with s = 1e-3 / |q|"
 )
 
+BOTH = (
+    "Look at the weights: are the two wanted ones equal, and is nothing left for the others? Weights are "
+    "exponentials, so it is the differences of scores that count, also among 64 keys."
+)
+
 AVERAGE = Contract(
     question="practical4/2b",
     asks="a query whose output is the average of two values.",
@@ -171,6 +176,7 @@ AVERAGE = Contract(
     case=lambda **fields: _described(fields, heads=1, noisy=False),
     cases=lambda: _pairs(heads=1, noisy=False),
     besides=_every_size(heads=1, noisy=False),
+    hints={"wrong": BOTH},
     remarks=(_SAMPLE,),
 )
 
@@ -191,6 +197,7 @@ NOISY = Contract(
     case=lambda **fields: _described(fields, heads=1, noisy=True),
     cases=lambda: _pairs(heads=1, noisy=True),
     besides=_every_size(heads=1, noisy=True),
+    hints={"wrong": f"{BOTH} The noise is small against the means."},
     remarks=(f"{_NOISE}.", _SAMPLE),
 )
 
@@ -207,6 +214,9 @@ TWO_HEADS = Contract(
     case=lambda **fields: _described(fields, heads=2, noisy=True),
     cases=lambda: _pairs(heads=2, noisy=True),
     besides=_every_size(heads=2, noisy=True),
+    hints={
+        "wrong": "The two outputs are averaged. Look at the weights of each head: what should each of them return?"
+    },
     remarks=(
         f"{_NOISE}, |q| the larger norm of the two.",
         _SAMPLE,

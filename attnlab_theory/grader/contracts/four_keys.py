@@ -67,6 +67,7 @@ def _contract(
         case=lambda **fields: _described(fields, wanted),
         cases=lambda: st.just(FourKeys(wanted)),
         remarks=(SCALE,),
+        hints={"wrong": "Compute the dot products of your query with the four keys: their differences count."},
         examples=1,
     )
 

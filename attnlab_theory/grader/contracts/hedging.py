@@ -179,6 +179,10 @@ HEDGE = Contract(
         StretchedPair(Frame(n, n + n % (MOST_EXTRA + 1), ((1, 2, 3),)), n - 1, n // 2 - 1, n)
         for n in range(FEWEST, MOST_KEYS + 1)
     ),
+    hints={
+        "wrong": "A head that scores the varying key against another one gambles on its length. Look at the "
+        "outputs of each head for a long and for a short key."
+    },
     remarks=(
         "Keys are drawn after the queries: key i from N(mu_i, s^2 I), s = 1e-3 / |q|, |q| the larger norm of the "
         f"two. Key a has the further variance {STRETCH:g} along mu_a.",

@@ -92,6 +92,10 @@ ROUTE = Contract(
     tolerance=1e-2,
     case=ThreeTokens,
     cases=_tokens,
+    hints={
+        "wrong": "Write down which token each query must read, then compute the scores of all three keys by hand. "
+        "The value matrix may keep one vector and drop another."
+    },
     remarks=("The three matrices come back in the order K, Q, V.",),
 )
 

@@ -104,6 +104,7 @@ EXTRACT = Contract(
     tolerance=1e-5,
     case=TwoSubspaces,
     misread=_coordinates,
+    hints={"wrong": "M must leave each vector of A as it is, and send each vector of B to zero. Try both."},
     cases=_subspaces,
 )
 
