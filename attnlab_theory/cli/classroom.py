@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from attnlab_theory.cluster.client import Cluster
     from attnlab_theory.grader.classroom.hand_ins import HandIn
     from attnlab_theory.grader.classroom.journal import Journal
-    from attnlab_theory.grader.classroom.marks import Row
+    from attnlab_theory.grader.classroom.marks import Attendance, Row
+    from attnlab_theory.grader.classroom.senders import Roster
 
 SPEAK_EVERY = 30.0
 """Seconds between two lines of progress, where nobody sees a bar."""
@@ -40,6 +41,10 @@ class Grade:
     """Write a line for each submission into this file."""
     html: Path | None = None
     """Write a page for each submission, with its counterexamples, into this folder."""
+    roster: Path | None = None
+    """A CSV file with the students of the class. Who has handed in nothing is listed."""
+    gradescope: Path | None = None
+    """Take the folder for one submission, and write Gradescope's results.json for its autograder into this file."""
     journal: Path | None = None
     """The record from which a stopped run goes on. By default it is FOLDER-HOMEWORK.jsonl, beside the folder."""
     seed: int | None = None
@@ -63,35 +68,41 @@ class Grade:
 
         chosen = rubric.rubric_of(self.rubric)
         if self.template:
-            if self.folder or self.csv or self.html or self.json:
+            if self.folder or self.csv or self.html or self.json or self.gradescope or self.roster:
                 raise ValueError("--template stands alone: attnlab grade --rubric HOMEWORK --template > mine.py")
             print(rubric.template(chosen), end="")
             return 0
-        rows, seed = self._graded()
+        rows, attendance, seed = self._graded()
         if self.csv is not None:
             from attnlab_theory import files
 
-            files.write_text(self.csv, gradebook.csv_text(rows, chosen))
+            files.write_text(self.csv, gradebook.csv_text(rows, chosen, attendance))
+        if self.gradescope is not None:
+            from attnlab_theory import files
+
+            told = gradebook.for_gradescope(rows[0])
+            files.write_text(self.gradescope, json.dumps(told, indent=1, ensure_ascii=True) + "\n")
         if self.html is not None:
             from attnlab_theory.grader.classroom.pages import write_pages
 
             write_pages(self.html, rows, chosen, seed)
         if self.json:
-            print(json.dumps(gradebook.as_json(rows, chosen, seed), indent=1, ensure_ascii=True))
+            print(json.dumps(gradebook.as_json(rows, chosen, seed, attendance), indent=1, ensure_ascii=True))
         else:
             from attnlab_theory.report.table import show
 
-            show(gradebook.table(rows, chosen, seed))
+            show(gradebook.table(rows, chosen, seed, attendance))
         return 0
 
-    def _graded(self) -> "tuple[list[Row], int]":
-        """The rows, and the seed of the cases."""
+    def _graded(self) -> "tuple[list[Row], Attendance, int]":
+        """The rows, who is missing, and the seed of the cases."""
         from attnlab_theory import files
         from attnlab_theory.cli.problems import refuse_time_limit
-        from attnlab_theory.grader.classroom.hand_ins import hand_ins
+        from attnlab_theory.grader.classroom.hand_ins import hand_ins, one_hand_in
         from attnlab_theory.grader.classroom.journal import Journal
-        from attnlab_theory.grader.classroom.marks import Terms
+        from attnlab_theory.grader.classroom.marks import Attendance, Terms
         from attnlab_theory.grader.classroom.rubric import rubric_of
+        from attnlab_theory.grader.classroom.senders import roster_of
         from attnlab_theory.sandbox import fences
 
         if self.folder is None:
@@ -104,17 +115,20 @@ class Grade:
         if self.processes < 0:
             raise ValueError(f"--processes is at least 0, not {self.processes}")
         chosen = rubric_of(self.rubric)
-        found = hand_ins(self.folder)
+        roster = roster_of(self.roster) if self.roster else None
+        found = one_hand_in(self.folder) if self.gradescope else hand_ins(self.folder)
         place = self.folder.resolve()
         path = self.journal or place.with_name(f"{place.name}-{chosen.homework}.jsonl")
-        for option, out in (("--csv", self.csv), ("--html", self.html), ("--journal", path)):
+        written = {"--csv": self.csv, "--html": self.html, "--journal": path, "--gradescope": self.gradescope}
+        written["--roster"] = self.roster
+        for option, out in written.items():
             if out is not None and out.resolve().is_relative_to(place):
                 raise ValueError(f"{option} {out} lies among the submissions; name a place outside {self.folder}")
         chosen_by = Path(self.rubric) if self.rubric.endswith(".toml") else None
-        for kept in (place, chosen_by, self.csv, self.html, path, Path(tempfile.gettempdir())):
+        for kept in (place, chosen_by, *written.values(), Path(tempfile.gettempdir())):
             if kept is not None and (inside := fences.visible(kept)):
                 raise ValueError(f"{kept} lies in {inside}, which every submission can read; move it elsewhere")
-        for out in (self.csv, path):
+        for out in (self.csv, self.gradescope, path):
             if out is not None:
                 files.refuse_unwritable(out)
         if self.html is not None:
@@ -125,7 +139,9 @@ class Grade:
         with self._reached() as cluster, Journal(path, terms).open() as journal:
             fences.become_undumpable()
             unjudged = self._judge(found, journal, cluster)
-        return _rows(found, journal, unjudged), journal.terms.seed
+        rows = _rows(found, journal, unjudged)
+        rows, attendance = (rows, Attendance()) if roster is None else _called(rows, roster)
+        return rows, attendance, journal.terms.seed
 
     def _judge(self, found: "list[HandIn]", journal: "Journal", cluster: "Cluster | None") -> dict[str, str]:
         """Judge the submissions that are not in the journal. Returns why some have no marks, by content."""
@@ -182,6 +198,18 @@ def _rows(found: "list[HandIn]", journal: "Journal", unjudged: dict[str, str]) -
                 rubric=rubric,
                 marks=nothing if why else journal.marks[hand_in.content],
                 copies=tuple(same) if hand_in.content else (),
+                students=hand_in.sender.students,
             )
         )
     return rows
+
+
+def _called(rows: "list[Row]", roster: "Roster") -> "tuple[list[Row], Attendance]":
+    """The rows with the names of the roster, and who is missing or unknown."""
+    from attnlab_theory.grader.classroom.marks import Attendance
+
+    found = [roster.named(row.hand_in.path.name, row.hand_in.sender) for row in rows]
+    named = [dataclasses.replace(row, students=each or row.students) for row, each in zip(rows, found, strict=True)]
+    unknown = tuple(row.hand_in.name for row, each in zip(rows, found, strict=True) if not each)
+    missing = roster.missing(student for each in found for student in each)
+    return named, Attendance(missing=tuple(missing), unknown=unknown)

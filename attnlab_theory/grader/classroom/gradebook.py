@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,21 +10,37 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnlab_theory.grader.classroom.marks import Row
+from attnlab_theory.grader.classroom.hand_ins import shown
+from attnlab_theory.grader.classroom.marks import Attendance, Mark, Row
 from attnlab_theory.grader.classroom.rubric import Rubric
+from attnlab_theory.grader.classroom.senders import Student
 
 FORMULA = "=+-@\t\r＝＋－＠"
 """The characters that a spreadsheet takes for the beginning of a formula."""
 
+MOST_SHOWN = 2000
+"""The most letters of one value that are shown."""
+
+PRESENT = Attendance()
+"""Where no roster was named, nobody is missing."""
+
 STYLES = {"right": "green", "by hand": "yellow"}
 
 
-def csv_text(rows: Sequence[Row], rubric: Rubric) -> str:
-    """A line of headings, and a line for each submission. A question that a person must decide gets no points."""
+NOTHING = "nothing handed in"
+"""The reason of a mark of somebody who is missing."""
+
+
+def csv_text(rows: Sequence[Row], rubric: Rubric, attendance: Attendance = PRESENT) -> str:
+    """A line of headings, and a line for each submission and each missing student.
+
+    A question that a person must decide gets no points, and neither does who has handed in nothing.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     each = [heading for part in rubric.points for heading in (f"{part} points", f"{part} reason")]
-    writer.writerow(["submission", "points", "of", "by hand", *each, "fences missing", "same as", "page"])
+    sent = ["student id", "student", "late", "submitted", "instead of"]
+    writer.writerow(["submission", "points", "of", "by hand", *each, "fences missing", "same as", "page", *sent])
     for row in rows:
         marks: list[Any] = []
         for part in rubric.points:
@@ -33,9 +50,21 @@ def csv_text(rows: Sequence[Row], rubric: Rubric) -> str:
             [
                 *(safe(row.hand_in.name), f"{row.total:g}", f"{rubric.total:g}", " ".join(row.left_open), *marks),
                 *(" ".join(row.missing_fences), safe("; ".join(row.copies)), row.hand_in.page),
+                *_students(row.students),
+                *("late" if row.hand_in.sender.late else "", safe(row.hand_in.sender.time)),
+                safe("; ".join(row.hand_in.instead_of)),
             ]
         )
+    for student in attendance.missing:
+        marks = ["", NOTHING] * len(rubric.points)
+        whole = ["", "", f"{rubric.total:g}", " ".join(rubric.points)]
+        writer.writerow([*whole, *marks, "", "", "", *_students([student]), "", "", ""])
     return text.getvalue()
+
+
+def _students(students: Sequence[Student]) -> tuple[str, str]:
+    """Their ids and their names, as two cells."""
+    return safe("; ".join(each.id for each in students)), safe("; ".join(shown(each.name) for each in students))
 
 
 def safe(text: str) -> str:
@@ -49,8 +78,8 @@ def word(row: Row, part: str) -> str:
     return f"by hand: {mark['reason']}" if mark["by_hand"] else mark["reason"]
 
 
-def as_json(rows: Sequence[Row], rubric: Rubric, seed: int) -> dict[str, Any]:
-    """The grades as plain values: the rubric, the seed of the cases, and every submission with its marks."""
+def as_json(rows: Sequence[Row], rubric: Rubric, seed: int, attendance: Attendance = PRESENT) -> dict[str, Any]:
+    """The grades as plain values: the rubric, the seed of the cases, all marks, who is missing."""
     return {
         "rubric": rubric.homework,
         "seed": seed,
@@ -63,6 +92,10 @@ def as_json(rows: Sequence[Row], rubric: Rubric, seed: int) -> dict[str, Any]:
                 "by_hand": row.left_open,
                 "fences": row.missing_fences,
                 "same_as": list(row.copies),
+                "students": [{"id": each.id, "name": each.name} for each in row.students],
+                "late": row.hand_in.sender.late,
+                "submitted": row.hand_in.sender.time or None,
+                "instead_of": list(row.hand_in.instead_of),
                 "page": row.hand_in.page,
                 "questions": {
                     part: {"points": row.points(part), "of": rubric.points[part], **row.marks[part]}
@@ -71,26 +104,82 @@ def as_json(rows: Sequence[Row], rubric: Rubric, seed: int) -> dict[str, Any]:
             }
             for row in rows
         ],
+        "missing": [{"id": each.id, "name": each.name} for each in attendance.missing],
+        "unknown": list(attendance.unknown),
     }
 
 
-def table(rows: Sequence[Row], rubric: Rubric, seed: int) -> RenderableType:
+def for_gradescope(row: Row) -> dict[str, Any]:
+    """One submission as Gradescope's autograder wants it in its results.json.
+
+    A question that a person must decide has no score: Gradescope leaves it out of the sum.
+    """
+    tests = []
+    for part, worth in row.rubric.points.items():
+        points = row.points(part)
+        test = {"name": f"{part}: {word(row, part)}", "number": part, "max_score": worth, "visibility": "visible"}
+        told = [
+            *feedback(row.marks[part]),
+            *(f"  {label}: {text}" for label, text in case(row.marks[part]).items()),
+        ]
+        scored = {} if points is None else {"score": points, "status": "passed" if points == worth else "failed"}
+        tests.append(test | scored | {"output": "\n".join(told), "output_format": "text"})
+    left = f"A person must decide {', '.join(row.left_open)}." if row.left_open else ""
+    return {"tests": tests, "output": left, "output_format": "text", "stdout_visibility": "hidden"}
+
+
+def feedback(mark: Mark) -> list[str]:
+    """What a student reads of a mark: what was asked and expected, what is wrong, and what to do."""
+    judged: dict[str, Any] | None = mark["judgement"]
+    lines = [mark["said"]] if mark["said"] else []
+    if judged is None:
+        return lines
+    if judged["reason"] != "right":
+        lines += [f"Question: {judged['asks']}", f"Expected: {judged['expected']}"]
+        lines += [f"Does not hold: {judged['failed']}"] if judged["failed"] else []
+    allowed = f"{judged['tolerance']:g} {judged['unit']} is allowed; {judged['cases']} cases"
+    if judged["error"] is not None:
+        lines.append(f"Off by {judged['error']:.6g}; {allowed}.")
+    elif judged["worst"] is not None and not judged["case"]:
+        lines.append(f"Largest error {judged['worst']:.2g}; {allowed}.")
+    lines += [f"Hint: {judged['hint']}"] if judged["hint"] else []
+    return [*lines, *judged["notes"]]
+
+
+def case(mark: Mark) -> dict[str, str]:
+    """The case at which an answer is wrong, for a person to read; empty if there is none."""
+    found = (mark["judgement"] or {}).get("case")
+    if not found:
+        return {}
+    answer = {f"answer {name}": json.dumps(value) for name, value in found["answer"].items()}
+    texts = {**found["shown"], **answer}
+    return {label: text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…" for label, text in texts.items()}
+
+
+def table(rows: Sequence[Row], rubric: Rubric, seed: int, attendance: Attendance = PRESENT) -> RenderableType:
     """The grades for a terminal. Fences that do not stand come first."""
-    shown = Table(box=None, pad_edge=False)
-    shown.add_column("submission", overflow="fold")
-    shown.add_column("points", justify="right", no_wrap=True)
+    grades = Table(box=None, pad_edge=False)
+    grades.add_column("submission", overflow="fold")
+    grades.add_column("points", justify="right", no_wrap=True)
     for part in rubric.points:
-        shown.add_column(part, overflow="fold")
+        grades.add_column(part, overflow="fold")
     for row in rows:
         words = (word(row, part) for part in rubric.points)
         cells = [Text(each, STYLES.get(each.split(":")[0], "red")) for each in words]
         mark = "*" if row.missing_fences else ""
-        shown.add_row(Text(row.hand_in.name + mark), f"{row.total:g}", *cells)
-    lines: list[RenderableType] = [shown]
+        grades.add_row(Text(row.hand_in.name + mark), f"{row.total:g}", *cells)
+    lines: list[RenderableType] = [grades]
     missing = dict.fromkeys(name for row in rows for name in row.missing_fences)
     if missing:
         lines.insert(0, Text(f"* judged without the fences {', '.join(missing)}; docs/grading.md says what to do"))
     left = sum(len(row.left_open) for row in rows)
+    for row in rows:
+        if row.hand_in.instead_of:
+            lines.append(Text(f"{row.hand_in.name} is judged instead of {', '.join(row.hand_in.instead_of)}"))
+    if attendance.missing:
+        lines.append(Text(f"missing: {', '.join(map(shown, map(str, attendance.missing)))}"))
+    if attendance.unknown:
+        lines.append(Text(f"of nobody in the roster: {', '.join(attendance.unknown)}"))
     count = f"{len(rows)} submission{'' if len(rows) == 1 else 's'} of {rubric.total:g} points"
     count += f"; {left} mark{'' if left == 1 else 's'} by hand" if left else ""
     lines.append(Text(f"{count}; cases of --seed {seed}"))

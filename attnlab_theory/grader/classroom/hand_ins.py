@@ -4,7 +4,11 @@ import dataclasses
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
+
+from attnlab_theory.grader.classroom import versions
+from attnlab_theory.grader.classroom.senders import ATTEMPT, METADATA, NOBODY, Sender, metadata_of, sender_of
 
 SUFFIXES = (".py", ".ipynb")
 PASSED_OVER = ("__pycache__", "__MACOSX")
@@ -31,6 +35,12 @@ class HandIn:
     """A hash of all its files; empty if they were not read."""
     refused: str = ""
     """Why code cannot judge it."""
+    others: tuple[Path, ...] = ()
+    """Further files of the same hand-in, where a system for courses keeps no folders."""
+    sender: Sender = NOBODY
+    """Who has handed it in, and when, as far as its name says it."""
+    instead_of: tuple[str, ...] = ()
+    """The names of earlier entries of the same sender. They are not judged."""
 
     @property
     def name(self) -> str:
@@ -64,16 +74,83 @@ def hand_ins(folder: Path) -> list[HandIn]:
     if not folder.is_dir():
         what = "is a file; name the folder in which it lies" if folder.exists() else "is not a folder"
         raise ValueError(f"{shown(str(folder))} {what}")
-    found = []
+    metadata = metadata_of(folder)
+    kept: dict[tuple[str, ...], list[tuple[Path, Sender]]] = {}
     for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):
-        if _passed_over(path.name):
-            continue
-        try:
-            found.append(HandIn(path=path, content=content_of(files_of(path))))
-        except Unjudgeable as error:
-            found.append(HandIn(path=path, content="", refused=str(error)))
-    if not found:
+        if not _passed_over(path.name) and not (metadata and path.name == METADATA):
+            sender = sender_of(path.name, metadata)
+            kept.setdefault(sender.key or ("", path.name), []).append((path, sender))
+    if not kept:
         raise ValueError(f"nothing has been handed in: {shown(str(folder))} is empty")
+    found = [_together(entries) for entries in kept.values()]
+    return sorted(found, key=lambda each: os.fsencode(each.path.name))
+
+
+def one_hand_in(folder: Path) -> list[HandIn]:
+    """A folder that is a single submission.
+
+    Raises:
+        ValueError: if there is no such folder.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{shown(str(folder))} is not a folder")
+    return [_read(folder, NOBODY, (), ())]
+
+
+def _together(entries: Sequence[tuple[Path, Sender]]) -> HandIn:
+    """What one sender has handed in, in one or several entries. Of several versions the last one counts."""
+    ordered = sorted(entries, key=lambda entry: (not entry[1].is_text, entry[1].time, entry[1].order))
+    last, *earlier = reversed(ordered)
+    current, replaced = [last], list[tuple[Path, Sender]]()
+    for path, sender in earlier:
+        is_other = sender.file and not sender.is_text and not any(_replaces(new, (path, sender)) for new in current)
+        (current if is_other else replaced).append((path, sender))
+    others = tuple(path for path, _ in current[1:])
+    return _read(last[0], last[1], others, tuple(shown(path.name) for path, _ in replaced))
+
+
+def _replaces(new: tuple[Path, Sender], old: tuple[Path, Sender]) -> bool:
+    """Whether a later file is the same one again: by its name, or because it defines all that is in the earlier."""
+    if new[1].version == old[1].version:
+        return True
+    before = _defined(old[0])
+    return bool(before) and before <= _defined(new[0])
+
+
+def _defined(path: Path) -> set[str]:
+    found = path.lstat()
+    is_short = stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES
+    return {*versions.functions(path)} if is_short else set()
+
+
+def _read(path: Path, sender: Sender, others: tuple[Path, ...], instead_of: tuple[str, ...]) -> HandIn:
+    hand_in = HandIn(path=path, content="", others=others, sender=sender, instead_of=instead_of)
+    try:
+        return dataclasses.replace(hand_in, content=content_of(files_in(hand_in)))
+    except Unjudgeable as error:
+        return dataclasses.replace(hand_in, refused=str(error))
+
+
+def files_in(hand_in: HandIn) -> dict[str, bytes]:
+    """The files of a hand-in, by their names inside it.
+
+    Raises:
+        Unjudgeable: if there is no Python in it, it is too large, or it cannot be read.
+    """
+    if not hand_in.others:
+        return files_of(hand_in.path)
+    found: dict[str, bytes] = {}
+    for path in (hand_in.path, *hand_in.others):
+        try:
+            if stat.S_ISLNK(path.lstat().st_mode):
+                raise Unjudgeable("holds a link, which is not followed; put the file itself there")
+            content = _content(path, MOST_BYTES - sum(map(len, found.values())))
+        except OSError as error:
+            raise Unjudgeable(f"cannot be read: {error.strerror or error}") from None
+        # Without the number of the attempt: another file may import it.
+        found[ATTEMPT.sub("", Path(sender_of(path.name, {}).file).name)] = content
+    if not any(name.lower().endswith(SUFFIXES) for name in found):
+        raise Unjudgeable("holds no Python file and no notebook")
     return found
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from attnlab_theory import files
 from attnlab_theory.cores import cores
-from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_of
+from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_in
 from attnlab_theory.grader.classroom.marks import Mark, Terms
 from attnlab_theory.sandbox.processes import Server, ready
 
@@ -89,7 +89,7 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
                     hand_in, attempt = left.popleft()
                     running[marker.connection] = (marker, hand_in, attempt)
                     with contextlib.suppress(OSError):
-                        marker.connection.send((hand_in.path, hand_in.content))
+                        marker.connection.send(hand_in)
                 for connection in ready(list(running)):
                     marker, hand_in, attempt = running.pop(connection)
                     try:
@@ -129,7 +129,7 @@ def marked_there(
     from attnlab_theory.grader.classroom.marking import marks_of_files
 
     def ask(hand_in: HandIn) -> tuple[HandIn, dict[str, Mark] | str]:
-        handed_in = _unchanged(hand_in.path, hand_in.content)
+        handed_in = _unchanged(hand_in)
         if isinstance(handed_in, str):
             return hand_in, handed_in
         try:
@@ -183,16 +183,19 @@ def _serve(connection: "Connection", terms: Terms, scratch: Path) -> None:
 
     with contextlib.suppress(EOFError, OSError):
         while True:
-            path, content = connection.recv()
-            handed_in = _unchanged(path, content)
+            handed_in = _unchanged(connection.recv())
             found = handed_in if isinstance(handed_in, str) else marks_of_files(handed_in, terms)
             connection.send(found)
 
 
-def _unchanged(path: Path, content: str) -> dict[str, bytes] | str:
+def _unchanged(hand_in: HandIn) -> dict[str, bytes] | str:
     """The files of a submission, or a line that says why they cannot be judged."""
     try:
-        handed_in = files_of(path)
+        handed_in = files_in(hand_in)
     except ValueError as error:
         return str(error)
-    return handed_in if content_of(handed_in) == content else "its files have changed meanwhile; grade it again"
+    return (
+        handed_in
+        if content_of(handed_in) == hand_in.content
+        else "its files have changed meanwhile; grade it again"
+    )

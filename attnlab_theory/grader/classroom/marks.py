@@ -6,6 +6,7 @@ from typing import Any
 
 from attnlab_theory.grader.classroom.hand_ins import HandIn
 from attnlab_theory.grader.classroom.rubric import Rubric
+from attnlab_theory.grader.classroom.senders import Student
 from attnlab_theory.sandbox import fences
 
 Mark = dict[str, Any]
@@ -39,6 +40,14 @@ def by_hand(reason: str, message: str) -> Mark:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Attendance:
+    """Who of a roster has handed in nothing, and which submissions are nobody's of it."""
+
+    missing: tuple[Student, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Row:
     """One submission and its marks."""
 
@@ -48,6 +57,8 @@ class Row:
     """The marks, by the part of the question."""
     copies: tuple[str, ...] = ()
     """The names of other submissions with exactly the same files."""
+    students: tuple[Student, ...] = ()
+    """Who has handed it in: as the roster names them, else as the entry does."""
 
     def points(self, part: str) -> float | None:
         """Points for a question; None where a person must decide."""

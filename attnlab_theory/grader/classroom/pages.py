@@ -4,10 +4,9 @@ import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from attnlab_theory import files
-from attnlab_theory.grader.classroom.gradebook import word
+from attnlab_theory.grader.classroom.gradebook import case, feedback, word
 from attnlab_theory.grader.classroom.marks import Row
 from attnlab_theory.grader.classroom.rubric import Rubric
 from attnlab_theory.report.webpage import document, escaped
@@ -41,6 +40,10 @@ def page(row: Row, rubric: Rubric) -> str:
     parts = [f"<p>{row.total:g} of {rubric.total:g} points.{_left_open(row)}</p>"]
     if row.missing_fences:
         parts.append(f"<p>Judged without the fences {escaped(', '.join(row.missing_fences))}.</p>")
+    if row.students:
+        parts.append(f"<p>Handed in by {escaped(', '.join(map(str, row.students)))}{_when(row)}.</p>")
+    if row.hand_in.instead_of:
+        parts.append(f"<p>Judged instead of {escaped('; '.join(row.hand_in.instead_of))}.</p>")
     if row.copies:
         parts.append(f"<p>Exactly the same was handed in as {escaped('; '.join(row.copies))}.</p>")
     for part, worth in rubric.points.items():
@@ -51,36 +54,25 @@ def page(row: Row, rubric: Rubric) -> str:
     return document(row.hand_in.name, "\n".join(parts))
 
 
+def _when(row: Row) -> str:
+    sender = row.hand_in.sender
+    return f"{escaped(f' at {sender.time}') if sender.time else ''}{', late' if sender.late else ''}"
+
+
 def _left_open(row: Row) -> str:
     return f" A person must decide {escaped(', '.join(row.left_open))}." if row.left_open else ""
 
 
 def _mark(row: Row, part: str, rubric: Rubric) -> list[str]:
     mark = row.marks[part]
-    judged: dict[str, Any] | None = mark["judgement"]
-    lines = [f"<p>{escaped(mark['said'])}</p>"] if mark["said"] else []
-    if judged is None:
-        return lines
-    if judged["reason"] != "right":
-        lines.append(f"<p>Question: {escaped(judged['asks'])}</p>")
-        lines.append(f"<p>Expected: {escaped(judged['expected'])}</p>")
-        lines += [f"<p>Does not hold: {escaped(judged['failed'])}</p>"] if judged["failed"] else []
-        lines += [f"<p><strong>Hint: {escaped(judged['hint'])}</strong></p>"] if judged["hint"] else []
-    allowed = f"{judged['tolerance']:g} {judged['unit']} is allowed; {judged['cases']} cases"
-    if judged["error"] is not None:
-        lines.append(f"<p>Off by {judged['error']:.6g}; {escaped(allowed)}.</p>")
-    elif judged["worst"] is not None and not judged["case"]:
-        lines.append(f"<p>Largest error {judged['worst']:.2g}; {escaped(allowed)}.</p>")
-    lines += [f"<p>{escaped(note)}</p>" for note in judged["notes"]]
-    if judged["case"]:
-        shown = {**judged["case"]["shown"], **{f"answer {k}": v for k, v in judged["case"]["answer"].items()}}
-        cells = (
-            f"<tr><th>{escaped(label)}</th><td>{escaped(_short(value))}</td></tr>" for label, value in shown.items()
-        )
+    shown = case(mark)
+    lines = [f"<p>{escaped(line)}</p>" for line in feedback(mark)]
+    if shown:
+        cells = (f"<tr><th>{escaped(label)}</th><td>{escaped(text)}</td></tr>" for label, text in shown.items())
         lines.append(f"<table>{''.join(cells)}</table>")
         lines.append(f"<pre>{escaped(_again(row, part, rubric))}</pre>")
-    if judged["output"]:
-        lines.append(f"<details><summary>What it printed</summary><pre>{escaped(judged['output'])}</pre></details>")
+    if mark["judgement"] and (output := mark["judgement"]["output"]):
+        lines.append(f"<details><summary>What it printed</summary><pre>{escaped(output)}</pre></details>")
     return lines
 
 
@@ -95,8 +87,3 @@ def _again(row: Row, part: str, rubric: Rubric) -> str:
     own = ["--homework", Path(rubric.written.path).name] if is_own else []
     # A name that a shell would not take as it is shown: the case is enough.
     return shlex.join([*words, *own]) if answer.isprintable() else f"--replay {shlex.quote(case)}"
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 2000 else text[:2000] + "…"
