@@ -15,6 +15,7 @@ HALLWAY = {
     "axes",
     "compilation",
     "seeds",
+    "plurals",
     "refuse",
     "options",
     "files",

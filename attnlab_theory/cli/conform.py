@@ -243,7 +243,7 @@ class Conform:
         other: "Called | None" = None,
         back: "Called | None" = None,
     ) -> int:
-        from attnlab_theory import files
+        from attnlab_theory import files, plurals
         from attnlab_theory.conform import badge, report
         from attnlab_theory.conform.callers import place_of
         from attnlab_theory.conform.suite import suite_class
@@ -260,15 +260,17 @@ class Conform:
         if not self.json:
             print(f"{self.target} as {self.kind}: {suite.kind.promise}\n")
             print("\n".join(report.profile_lines(suite.profile)), "\n", sep="")
-        rows, width = [], max(17, *(len(name) for name in suite.IDENTITIES))
+        rows, folded, width = [], [], max(17, *(len(name) for name in suite.IDENTITIES))
         gradients = None
         if back is not None:
             from attnlab_theory.conform.kinds.backward import Backward
 
             gradients = Backward(caller, back)
-        for row in itertools.chain(suite.rows(), gradients.rows() if gradients else ()):
+        for row in itertools.chain(report.leaks_first(suite), gradients.rows() if gradients else ()):
             rows.append(row)
-            if not self.json:
+            if report.follows(row, rows, suite):
+                folded.append(row.name)
+            elif not self.json:
                 print(report.line_of(row, width), flush=True)
         code = int(any(row.verdict == "fails" for row in rows) or (self.strict and bool(suite.never_passed)))
         seconds = time.monotonic() - begun
@@ -302,6 +304,9 @@ class Conform:
             shown |= {"snippet": snippet, "notes": notes} | ({"badge": shows} if shows else {})
             print(json.dumps(shown, indent=1))
             return code
+        if folded:
+            words = plurals.several(len(folded), "more row"), plurals.agree(len(folded), "fails", "fail")
+            print(f"\nThe leak may be why {' '.join(words)}: {', '.join(folded)}. --json shows each.\n")
         for note in notes:
             print(f"note: {note}")
         if snippet:
@@ -354,13 +359,19 @@ class Conform:
         if self.json:
             shown = report.heading(str(self.target), found.kind, caller) | {"conventions": dict(found.profile)}
             shown |= {"fences": [fence.name for fence in caller.absent]}
-            print(json.dumps(shown | {"options": found.options.strip(), "notes": notes}, indent=1))
+            shown |= {"options": found.options.strip(), "notes": notes}
+            told = [found.leak] * bool(found.leak) + [*found.contradictions]
+            print(json.dumps(shown | {"contradictions": told}, indent=1))
             return 0
         seems = "is of no kind that is known"
         if found.kind:
             seems = f"looks like {found.kind}: {KINDS[found.kind].promise}"
+        if found.leak:
+            print(f"{self.target}: {found.leak}\n")
         print(f"{self.target} {seems}\n")
         print("\n".join(report.profile_lines(found.profile)))
+        for line in found.contradictions:
+            print(f"\nBut {line}: this contradicts {found.kind}.")
         for note in notes:
             print(f"\nnote: {note}")
         if found.kind:

@@ -42,6 +42,10 @@ class Advice(NamedTuple):
     more: tuple[str, ...] = ()
     """Further kinds."""
     notes: tuple[str, ...] = ()
+    leak: str = ""
+    """How the future is seen, where it seems to be hidden."""
+    contradictions: tuple[str, ...] = ()
+    """What trial calls show that the kind does not allow."""
 
 
 def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:

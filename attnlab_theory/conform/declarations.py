@@ -165,6 +165,8 @@ def suite_of(kind: Kind) -> type[DeclaredSuite]:
     fields = {
         "DECLARATION": kind,
         "IDENTITIES": tuple(kind.laws),
+        # Of positions, the future is a convention.
+        "LEAKS": Suite.LEAKS if kind.placed[:3] == ("q", "k", "v") else (),
         "CONVENTIONS": ("framework", *names, *kind.declares, *["against"] * bool(kind.ways)),
         "HAS_CASES": kind.right is not None,
     }

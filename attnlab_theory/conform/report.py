@@ -1,7 +1,7 @@
 """What was found, for people, for programs and for those who do not have attnlab."""
 
 import xml.etree.ElementTree as xml
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,19 @@ def profile_lines(profile: Sequence[tuple[str, str]]) -> list[str]:
     """The conventions of a target, a line each."""
     width = max(len(name) for name, _ in profile)
     return [f"  {name:{width}}  {text}" for name, text in profile]
+
+
+def leaks_first(suite: Suite) -> Iterator[Row]:
+    """All rows of a suite; those that tell of a leak come first."""
+    for is_leak in (True, False):
+        if names := [name for name in suite.IDENTITIES if (name in suite.LEAKS) is is_leak]:
+            yield from suite.rows(names)
+
+
+def follows(row: Row, rows: Sequence[Row], suite: Suite) -> bool:
+    """Whether a leak among rows explains that another one fails: by a wrong number, and by nothing more."""
+    leaks = any(each.name in suite.LEAKS and each.verdict is Verdict.FAILS for each in rows)
+    return leaks and row.verdict is Verdict.FAILS and row.trouble is None and row.name not in suite.LEAKS
 
 
 def line_of(row: Row, width: int = 17) -> str:

@@ -123,6 +123,8 @@ class Suite(abc.ABC):
     """All that may be tried, in this order."""
     CONVENTIONS: ClassVar[Collection[str]]
     """What a user may declare."""
+    LEAKS: ClassVar[Collection[str]] = ("causality", "future")
+    """Identities that only a leak of the future breaks. Where one fails, other numbers are wrong for that alone."""
     HAS_CASES: ClassVar[bool] = False
     """Whether identities are tried on cases, of which there may be fewer."""
     most_cases: int | None = None
