@@ -2,6 +2,8 @@
 
 from typing import Any
 
+SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
 
 def several(n: int, one: str, many: str = "") -> str:
     """A number and its noun.
@@ -20,3 +22,8 @@ def several(n: int, one: str, many: str = "") -> str:
 def agree(n: Any, one: str, many: str) -> str:
     """The word that agrees with a number: agree(1, "is", "are")."""
     return one if n == 1 else many
+
+
+def spelt(n: int, one: str) -> str:
+    """A number and its noun, in words as far as twelve: "five seeds"."""
+    return f"{SMALL[n] if n < len(SMALL) else format(n, ',')} {agree(n, one, f'{one}s')}"

@@ -29,6 +29,7 @@ from attnlab_theory.claims import Beyond, ControlFinding, Finding, Findings, Ide
 from attnlab_theory.claims.statement import LEAST, Statement
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.estimates import ERROR_RATE, Estimate
+from attnlab_theory.plurals import several, spelt
 from attnlab_theory.report.table import by_control
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.bounds import refuse_error_rate
@@ -120,6 +121,8 @@ class Verdicts:
     """How many findings belong to no family, by their own error rate. Numbers that are counted have the rate 0."""
     undecided: tuple[Undecided, ...]
     """Statements that are INCONCLUSIVE. They are findings, and not as expected unless they are conjectures."""
+    not_asked: tuple[Unjudged, ...] = ()
+    """Statements that these few runs were not expected to decide, as was declared before any of them."""
     near_ends: tuple[NearEnd, ...]
     """Verdicts of the family whose intervals may miss more often than the error rate says."""
 
@@ -143,6 +146,7 @@ class Verdicts:
                 "apart": [{"error_rate": rate, "verdicts": count} for rate, count in self.apart.items()],
             },
             "not_judged": [dataclasses.asdict(each) for each in self.unjudged],
+            **({"not_asked": [dataclasses.asdict(each) for each in self.not_asked]} if self.not_asked else {}),
         }
 
     def sentences(self) -> tuple[str, ...]:
@@ -171,9 +175,13 @@ class Verdicts:
                 "Other verdicts are about single models or about no training. They have error rates of their own: "
                 f"{counts}."
             )
+        grouped = collections.Counter((each.claim, each.runs, each.needs) for each in self.not_asked)
+        for (claim, runs, needs), count in grouped.items():
+            settings = "" if count == 1 else f" at {count} settings"
+            lines.append(f"{claim}{settings}: not asked with {spelt(runs, 'seed')}: {needs} may decide it.")
         grouped = collections.Counter((each.claim, each.runs, each.needs) for each in self.unjudged)
         for (claim, runs, needs), count in grouped.items():
-            has = "1 run" if runs == 1 else f"{runs} runs"
+            has = several(runs, "run")
             settings = "" if count == 1 else f" at {count} settings"
             lines.append(f"{claim}{settings}: not judged: needs {needs} seeds, not {has}.")
         said = ((each.claim, each.verdict, by_control(each)) for each in self.findings)
@@ -206,6 +214,7 @@ def verdicts_on(
     *,
     experiment: str,
     error_rate: float = ERROR_RATE,
+    asked_with: Mapping[str, int] | None = None,
 ) -> Verdicts:
     """Judge every declared statement at every number that it is about, if there are enough runs.
 
@@ -214,6 +223,8 @@ def verdicts_on(
         measured: the lab's numbers. Findings come in their order.
         experiment: the lab.
         error_rate: of all statements about training together.
+        asked_with: the least number of runs with which a statement is asked, by its name. It is declared before any
+            run. What is not asked takes no part of the error rate.
     """
     cases = [
         Case(stated, estimate, predicted, stated.beyond(estimate, measured), stated.of_control(estimate, measured))
@@ -221,7 +232,24 @@ def verdicts_on(
         for stated in statements
         if stated.asks(estimate) and (predicted := stated.predicts(estimate, measured)) is not None
     ]
-    return judged(cases, experiment=experiment, error_rate=error_rate)
+    least = asked_with or {}
+    early = [
+        each for each in cases if each.stated.of_training and each.estimate.runs < least.get(each.stated.name, 0)
+    ]
+    found = judged([each for each in cases if each not in early], experiment=experiment, error_rate=error_rate)
+    return dataclasses.replace(
+        found,
+        not_asked=tuple(
+            Unjudged(
+                claim=stated.name,
+                statement=stated.statement,
+                setting=dict(estimate.setting),
+                runs=estimate.runs,
+                needs=least[stated.name],
+            )
+            for stated, estimate, *_ in early
+        ),
+    )
 
 
 def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_RATE) -> Verdicts:

@@ -13,7 +13,7 @@ from attnlab_theory.claims import Beyond, Identity, Instead, Paired, Statement, 
 from attnlab_theory.claims.judging import judge
 from attnlab_theory.labs import verdicts
 from attnlab_theory.labs.estimates import Estimate, known, mean, over_generations, over_seeds, share
-from attnlab_theory.labs.verdicts import Case, judged, runs_needed
+from attnlab_theory.labs.verdicts import Case, judged, runs_needed, verdicts_on
 from attnlab_theory.stats import Interval, student
 
 ANY = Interval(-math.inf, math.inf)
@@ -21,9 +21,9 @@ SHARES = Interval(0.0, 1.0)
 NO_CONTROL = Identity("these tests are about the other rules")
 
 
-def stated(values, predicted=ANY, **more):
+def stated(values, predicted=ANY, *, name="it-gains", **more):
     estimate = over_seeds("gain", values, 0.05, within=ANY, seeds=len(values))
-    return case(estimate, predicted, name="it-gains", statement="It.", **more)
+    return case(estimate, predicted, name=name, statement="It.", **more)
 
 
 def case(estimate, predicted, *, name="c", statement="s", **more):
@@ -34,6 +34,19 @@ def case(estimate, predicted, *, name="c", statement="s", **more):
 
 def found(*cases):
     return judged(cases, experiment="lab")
+
+
+@pytest.mark.parametrize(("asked_with", "asked"), [(4, True), (5, False), (12, False)])
+def test_a_statement_that_these_runs_were_not_to_decide_is_not_asked(asked_with, asked):
+    """It is refuted, takes no part of the error rate, and leaves the exit code alone."""
+    first, second = (stated([1.0, 1.1, 1.05, 1.0], Interval.at_most(0.0), name=name) for name in ("it", "other"))
+    statements = [first.stated, dataclasses.replace(second.stated, predicted=Interval.at_least(0.0))]
+    few = verdicts_on(statements, [first.estimate], experiment="lab", asked_with={"it": asked_with})
+    assert [each.claim for each in few.findings] == ["it"] * asked + ["other"]
+    assert (few.family, few.as_expected) == (1 + asked, not asked)
+    line = f"it: not asked with four seeds: {asked_with} may decide it."
+    assert (line in few.sentences()) == (not asked)
+    assert [each["needs"] for each in few.as_json().get("not_asked", ())] == [asked_with] * (not asked)
 
 
 @pytest.mark.parametrize("values", [[1.0], [1.0, 1.1]])

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from attnlab_theory.labs.captions.models import Evaluation, Summary
 from attnlab_theory.labs.captions.sweep import SHOWN, Row
 from attnlab_theory.labs.engine.record import Draw, Results, drawing, read, renewed, stored
 from attnlab_theory.labs.estimates import Estimate, Estimates, known, mean
+from attnlab_theory.labs.folders import RUN
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, UNIGRAM, beside_a_unigram, of_a_unigram
 from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.language.corpora.grammar import Grammar
@@ -42,6 +43,7 @@ def results(
     count: int,
     generations: int,
     tell: Callable[[str], None],
+    asked_with: Mapping[str, int],
 ) -> Results:
     """Measure all models, let all write captions, and judge the claims.
 
@@ -51,6 +53,7 @@ def results(
         count: captions of one generation.
         generations: independent generations of each model and decoding.
         tell: called with a line about what is being done.
+        asked_with: as `verdicts_on` has it.
 
     Raises:
         ValueError: if a model is missing, a decoding is unknown, or a number is not a positive whole number.
@@ -81,7 +84,7 @@ def results(
     above = (each for model in asked for each in model.above)
     apart = (*above, *sweep.about_real(real), *worths, *language, unigram)
     curves = [point for model in asked for point in model.curve]
-    found = _results([model.summary for model in asked], rows, curves, apart)
+    found = _results([model.summary for model in asked], rows, curves, apart, asked_with)
     return dataclasses.replace(found, texts={**texts, "samples.txt": "\n".join(samples)})
 
 
@@ -97,7 +100,9 @@ def again(folder: Path) -> Results:
     trained = _models(folder) if (folder / "models.json").exists() else []
     measured = renewed(old, Estimates((*models.compare(trained), *sweep.compare(_rows(folder)))))
     measured = renewed(measured, beside_a_unigram(measured, BASE))
-    return Results(estimates=measured, verdicts=verdicts(measured))
+    # Of older runs everything was asked.
+    asked_with = read(folder / f"captions{RUN}", lambda about: dict(about.get("asked_with", {})))
+    return Results(estimates=measured, verdicts=verdicts(measured, asked_with=asked_with))
 
 
 def joined(folders: Sequence[Path], tell: Callable[[str], None]) -> Results:
@@ -193,7 +198,11 @@ def figures_in(folder: Path) -> dict[str, Draw]:
 
 
 def _results(
-    trained: Sequence[Summary], rows: Sequence[Row], curves: list[dict[str, Any]], apart: Sequence[Estimate]
+    trained: Sequence[Summary],
+    rows: Sequence[Row],
+    curves: list[dict[str, Any]],
+    apart: Sequence[Estimate],
+    asked_with: Mapping[str, int] | None = None,
 ) -> Results:
     """Compare models and captions, and judge the claims.
 
@@ -202,12 +211,13 @@ def _results(
         rows: the scores of their captions.
         curves: their losses by epoch.
         apart: further numbers, which compare nothing over seeds.
+        asked_with: as `verdicts_on` has it.
     """
     found = (*models.compare(trained), *sweep.compare(rows), *apart)
     measured = Estimates((*found, *beside_a_unigram(found, BASE)))
     return Results(
         estimates=measured,
-        verdicts=verdicts(measured),
+        verdicts=verdicts(measured, asked_with=asked_with),
         tables={
             "sweep": [row.as_json() for row in rows],
             "curves": curves,

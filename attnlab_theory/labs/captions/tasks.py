@@ -2,12 +2,13 @@
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import subcommand
 
-from attnlab_theory.labs.captions.arms import HOMEWORK, PRESETS, ArmName, DecodingName, PresetName
+from attnlab_theory.labs.captions.arms import ASKED_WITH, HOMEWORK, PRESETS, ArmName, DecodingName, PresetName
 from attnlab_theory.labs.captions.bleu import Score, Sweep
 from attnlab_theory.labs.captions.single import Evaluate, Generate, Train
 from attnlab_theory.labs.engine.join import JoinLab
@@ -114,11 +115,18 @@ class Run(RunLab):
         """Measure the trained models, let them write captions, and judge the claims."""
         from attnlab_theory.labs.captions.measure import results
 
-        return results(lab, self.decodings, count=self.count, generations=self.generations, tell=tell)
+        told = {"count": self.count, "generations": self.generations, "asked_with": self.asked_with}
+        return results(lab, self.decodings, **told, tell=tell)
+
+    @property
+    def asked_with(self) -> Mapping[str, int]:
+        """With how many seeds a statement is asked, where that is known."""
+        return ASKED_WITH if self.preset == "tiny" and self.texts.train is None else {}
 
     def about(self, lab: "Lab") -> dict[str, Any]:
-        """Preset, arms, and what is generated."""
+        """Preset, arms, what is generated, and what is asked."""
         told = {"preset": self.preset, "arms": list(self.arms), "decodings": list(self.decodings)}
+        told |= {"asked_with": dict(self.asked_with)}
         return {**told, "count": self.count, "generations": self.generations}
 
 

@@ -5,8 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.captions import measure
+from attnlab_theory.labs.captions.arms import ASKED_WITH
+from attnlab_theory.labs.captions.claims import STATEMENTS
+from attnlab_theory.labs.captions.tasks import Run
+from attnlab_theory.labs.engine.record import stored
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.texts import Texts
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "labs" / "captions.md").read_text(encoding="utf-8").replace("−", "-")
@@ -22,6 +28,30 @@ def joined():
 
 def said(estimate, digits):
     return f"{estimate.value:.{digits}f} ± {estimate.interval.width / 2:.{digits}f}"
+
+
+def test_a_run_by_default_asks_only_what_its_five_seeds_decide():
+    """The committed run has the seeds of the default one, and more models."""
+    run = Run()
+    of_default = [
+        each
+        for each in stored(ROOT / "figures/captions")
+        if each.setting.get("arm", "scratch") in run.arms
+        and each.setting.get("decoding", "random") in run.decodings
+    ]
+    found = measure.verdicts(of_default, asked_with=run.asked_with)
+    assert {each.verdict for each in found.findings} == {Verdict.SUPPORTED}
+    assert {each.runs for each in found.not_asked} == {run.seeds}
+    assert {each.claim for each in found.not_asked} == {*ASKED_WITH}
+    everything = measure.verdicts(of_default)
+    assert len(everything.findings) == len(found.findings) + len(found.not_asked) == 35
+    assert not everything.as_expected
+
+
+def test_what_seeds_decide_is_known_of_the_built_in_captions_alone():
+    assert Run().asked_with == ASKED_WITH
+    assert Run(preset="homework").asked_with == Run(texts=Texts(train=Path("mine"))).asked_with == {}
+    assert {*ASKED_WITH} <= {each.name for each in STATEMENTS}
 
 
 def test_the_page_quotes_every_model(subtests, joined):
