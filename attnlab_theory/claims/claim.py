@@ -119,6 +119,10 @@ class Claim(Generic[P]):
     """The verdict that is expected: REFUTED for a foil."""
     foil_of: "Claim[Any] | None" = None
     """The right claim, if this claim is a foil of it."""
+    stated: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """The fields of the setting that the sentence names, such as beta=30, where other settings are judged too."""
+    compared: tuple[str, Callable[[P], float]] | None = None
+    """With what the sentence compares, and its number at a setting, where the prediction is a multiple of it."""
     stream: "str | Claim[Any]" = ""
     """Which random keys the draws use: those of another claim, those of this name, or by default the claim's own.
     """
@@ -136,6 +140,8 @@ class Claim(Generic[P]):
             if type(setting) is not self.kind:
                 kinds = f"{self.kind.__name__} and {type(setting).__name__}"
                 raise ValueError(f"{self.name}: all settings of a claim are of one kind, not {kinds}")
+        if self.stated and not any(map(self._states, self.settings)):
+            raise ValueError(f"{self.name}: stated={dict(self.stated)} is none of its settings")
 
     @property
     def kind(self) -> type[P]:
@@ -180,6 +186,15 @@ class Claim(Generic[P]):
                 "Interval.point(x), a bound Interval.at_most(x)"
             )
         return predicted
+
+    def _states(self, setting: P) -> bool:
+        told, missing = setting.as_json(), object()
+        return bool(self.stated) and all(told.get(name, missing) == value for name, value in self.stated.items())
+
+    def beside(self, setting: P) -> dict[str, Any]:
+        """What a finding at a setting says beside its numbers: `stated` and `compared`."""
+        compared = None if self.compared is None else (self.compared[0], float(self.compared[1](setting)))
+        return {"stated": self._states(setting), "compared": compared}
 
     def bound_at(self, setting: P) -> Bound:
         """The bound on the draws at a setting.
@@ -386,6 +401,10 @@ class Finding:
     """What the same draws say of the claim's rival; None if the claim has no rival."""
     control: ControlFinding | None = None
     """How far the number of a lab is beyond a control; None for an identity, and for claims."""
+    stated: bool = False
+    """Whether the sentence of a claim names this setting, and not all of its settings."""
+    compared: tuple[str, float] | None = None
+    """With what the sentence of a claim compares, and the number that theory gives for it."""
 
     @property
     def as_expected(self) -> bool:
@@ -393,9 +412,10 @@ class Finding:
         return self.expect is None or self.verdict == self.expect
 
     def times(self, factor: float) -> "Finding":
-        """This finding in another unit, for a figure: both intervals are multiplied by a positive factor."""
+        """This finding in another unit, for a figure: its numbers are multiplied by a positive factor."""
         predicted, measured = (Interval(factor * i.low, factor * i.high) for i in (self.predicted, self.measured))
-        return dataclasses.replace(self, predicted=predicted, measured=measured)
+        compared = self.compared and (self.compared[0], factor * self.compared[1])
+        return dataclasses.replace(self, predicted=predicted, measured=measured, compared=compared)
 
 
 class Findings(tuple[Finding, ...]):

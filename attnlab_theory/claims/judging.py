@@ -273,6 +273,7 @@ class _Case(Generic[P]):
                 verdict=Verdict.INCONCLUSIVE if strained else verdict,
                 expect=self.claim.expect,
                 variance=variance,
+                **self.claim.beside(self.setting),
             )
 
 

@@ -31,6 +31,8 @@ def as_json(finding: Finding) -> dict[str, Any]:
         "variance": None if finding.variance is None else _variance_as_json(finding.variance),
         "rival": None if finding.rival is None else _rival_as_json(finding.rival),
         **({} if finding.control is None else {"control": _control_as_json(finding.control)}),
+        **({"stated": True} if finding.stated else {}),
+        **({} if finding.compared is None else {"compared": dict(zip(COMPARED, finding.compared, strict=True))}),
     }
 
 
@@ -53,6 +55,9 @@ def ends(interval: Interval) -> list[float | None]:
     return [end if math.isfinite(end) else None for end in (interval.low, interval.high)]
 
 
+COMPARED = ("what", "number")
+"""The fields of that with which a claim compares."""
+
 FIELDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("experiment", "claim", "statement", "source", "bound", "verdict"), str),
     **dict.fromkeys(("error_rate", "resolution"), (int, float)),
@@ -63,16 +68,18 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 
 
 def from_json(value: dict[str, Any]) -> Finding:
-    """The finding that `as_json` wrote. The last three keys may be missing."""
+    """The finding that `as_json` wrote. The last five keys may be missing."""
     inputs.refuse_other_fields(value, FIELDS)
     intervals = {name: from_ends(value[name]) for name in ("predicted", "measured")}
     expect = value["expect"]
     judged = {"verdict": Verdict(value["verdict"]), "expect": None if expect is None else Verdict(expect)}
     variance, rival, control = value.get("variance"), value.get("rival"), value.get("control")
+    compared = value.get("compared")
     beside = {
         "variance": None if variance is None else _variance_from_json(variance),
         "rival": None if rival is None else _rival_from_json(rival),
         "control": None if control is None else _control_from_json(control),
+        "compared": None if compared is None else (str(compared["what"]), float(compared["number"])),
     }
     setting = {name: _with_tuples(given) for name, given in value["setting"].items()}
     return Finding(**{**value, "setting": setting, **intervals, **judged, **beside})

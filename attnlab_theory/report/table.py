@@ -61,12 +61,16 @@ def tallies(findings: Iterable[Finding]) -> list[Tally]:
 
 
 def _worst(group: Sequence[Finding]) -> Finding:
-    """The finding that is farthest from what is expected. For a foil: the one nearest to support."""
+    """The finding that is farthest from what is expected. For a foil: the one nearest to support.
 
-    def against(finding: Finding) -> tuple[bool, bool, float]:
+    Where all is as expected, only settings count that the sentence names.
+    """
+
+    def against(finding: Finding) -> tuple[bool, bool, bool, float]:
         beyond = _beyond(finding) / finding.resolution
         foil = finding.expect == Verdict.REFUTED
-        return not finding.as_expected, finding.verdict != Verdict.INCONCLUSIVE, -beyond if foil else beyond
+        is_decided = finding.verdict != Verdict.INCONCLUSIVE
+        return not finding.as_expected, finding.stated, is_decided, -beyond if foil else beyond
 
     return max(group, key=against)
 
@@ -82,12 +86,17 @@ def claim_text(tally: Tally) -> RenderableType:
     worst = tally.worst
     setting = ", ".join(f"{name}={_short(value)}" for name, value in worst.setting.items())
     which = f"worst of {tally.settings} settings" if tally.settings > 1 else "setting"
+    if worst.stated and tally.as_expected and tally.settings > 1:
+        which = f"as stated, one of {tally.settings} settings"
     draws = f"{worst.draws:,} draws" if worst.draws > 1 else "one computation"
     lines = (
         plain(worst.statement),
         f"{which}: {setting}",
         f"predicted {interval_text(worst.predicted)}, measured {measured_text(worst.measured)} ({draws})",
     )
+    if worst.compared is not None:
+        what, number = worst.compared
+        lines += (f"to compare: {number:.4g} for {what}",)
     head = Text.assemble((tally.claim, "bold"), "  ", (tally.verdict, style_of(tally)), _note(tally))
     return Group(head, *(Padding(Text(line), (0, 0, 0, 2)) for line in lines))
 

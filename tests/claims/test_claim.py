@@ -1,5 +1,7 @@
 """What makes a claim, an exact claim and a foil, and what is refused."""
 
+import dataclasses
+
 import pytest
 
 from attnlab_theory.claims import Setting, Verdict, exact_claim, foil
@@ -23,6 +25,13 @@ class Die(Setting):
 def test_a_claim_without_proper_settings_is_refused_in_one_line(settings, said):
     with pytest.raises(ValueError, match=f"^{said}[^\n]*$"):
         coin_claim(settings=settings)
+
+
+@pytest.mark.parametrize("stated", [{"chance": 0.75}, {"bias": 0.5}])
+def test_a_claim_whose_sentence_names_none_of_its_settings_is_refused(stated):
+    assert coin_claim(stated={"chance": 0.5}).beside(Coin(chance=0.5))["stated"]
+    with pytest.raises(ValueError, match=r"^coin: stated=.* is none of its settings$"):
+        coin_claim(stated=stated)
 
 
 @pytest.mark.slow("bounds that are functions of the setting stay inside")
@@ -90,3 +99,4 @@ def test_a_finding_in_another_unit_has_all_four_ends_multiplied():
     for new, old in ((halves.predicted, finding.predicted), (halves.measured, finding.measured)):
         assert (new.low, new.high) == (2 * old.low, 2 * old.high)
     assert halves.times(0.5) == finding
+    assert dataclasses.replace(finding, compared=("one", 0.25)).times(2.0).compared == ("one", 0.5)

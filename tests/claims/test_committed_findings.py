@@ -53,7 +53,10 @@ def faults_at(claim: Claim, setting: Setting) -> list[str]:
     predicted, resolution = claim.predicted_at(setting), claim.resolution_at(setting)
     rival = None if claim.rival is None else claim.interval(claim.rival.predict, setting)
     bound, said = claim.bound_at(setting), []
+    beside = claim.beside(setting)
     for finding in found:
+        if finding.stated != beside["stated"] or not are_compared(finding.compared, beside["compared"]):
+            said.append(f"says {beside}, and did {finding.stated}, {finding.compared}")
         if not are_near(predicted, finding.predicted, finding.resolution):
             said.append(f"predicts {predicted}, and did {finding.predicted}")
         if resolution != pytest.approx(finding.resolution, rel=RTOL):
@@ -69,6 +72,13 @@ def faults_at(claim: Claim, setting: Setting) -> list[str]:
         if claim.name != WEIGHTS_DRAWN_ANEW and verdict != claim.expect:
             said.append(f"{verdict} by {finding.measured}, where {claim.expect} is expected")
     return said
+
+
+def are_compared(then: tuple[str, float] | None, now: tuple[str, float] | None) -> bool:
+    """Whether a finding compares with the same as its claim does today."""
+    if then is None or now is None:
+        return then is now
+    return then[0] == now[0] and then[1] == pytest.approx(now[1], rel=RTOL)
 
 
 def are_near(today: Interval, then: Interval, resolution: float) -> bool:

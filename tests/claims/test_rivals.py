@@ -28,6 +28,14 @@ def test_a_rival_is_refuted_on_the_same_draws():
         assert (finding.rival.statement, finding.rival.source) == ("The coin is bent.", "nobody")
 
 
+def test_findings_say_what_the_sentence_names_and_compares_with():
+    at = {"chance": coin_claim().settings[0].chance}
+    told = {"stated": at, "compared": ("a fair coin", lambda coin: coin.chance / 2)}
+    for finding in checked(dataclasses.replace(coin_claim(rival=rival(0.3)), **told), max_draws=MANY):
+        assert finding.stated == (finding.setting["chance"] == at["chance"])
+        assert finding.compared == ("a fair coin", finding.setting["chance"] / 2)
+
+
 def test_a_claim_that_cannot_be_told_from_its_rival_is_inconclusive():
     # Within the resolution: both have the draws' support.
     for finding in checked(coin_claim(rival=rival(0.01)), max_draws=MANY):

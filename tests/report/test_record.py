@@ -36,9 +36,11 @@ FINDING = Finding(
     control=ControlFinding(
         what="a guess", number=Interval.at_least(0.25), is_difference=True, verdict=Verdict.SUPPORTED
     ),
+    stated=True,
+    compared=("one head", 0.5),
 )
 
-BESIDE = ("variance", "rival", "control")
+BESIDE = ("variance", "rival", "control", "stated", "compared")
 """What findings of older versions lack."""
 
 
@@ -46,7 +48,7 @@ def test_a_finding_has_the_contracts_keys_in_order_and_ours_behind_them():
     assert list(record.as_json(FINDING)) == [
         "experiment", "claim", "statement", "source", "setting", "predicted", "measured", "draws",
         "error_rate", "resolution", "bound", "verdict", "expect", "variance", "rival",
-        "control",
+        "control", "stated", "compared",
     ]  # fmt: skip
 
 
@@ -88,7 +90,9 @@ def test_a_setting_comes_back_with_its_tuples(tmp_path):
 def test_a_finding_of_an_older_version_is_read(tmp_path):
     older = {name: value for name, value in record.as_json(FINDING).items() if name not in BESIDE}
     files.write_text(tmp_path / "x.json", record.to_text([older]))
-    assert record.read_findings(tmp_path / "x.json") == (dataclasses.replace(FINDING, **dict.fromkeys(BESIDE)),)
+    assert record.read_findings(tmp_path / "x.json") == (
+        dataclasses.replace(FINDING, **{**dict.fromkeys(BESIDE), "stated": False}),
+    )
 
 
 def test_a_confirmed_variance_of_an_older_version_is_read(tmp_path):

@@ -122,6 +122,28 @@ def test_a_claim_is_told_by_its_statement_its_worst_setting_and_its_numbers(caps
     ]
 
 
+def test_the_setting_that_the_sentence_names_is_told_before_a_worse_one(capsys):
+    named, worse = settings(3.1, 2.5)
+    named = dataclasses.replace(named, stated=True)
+    (line,) = tallies([named, worse])
+    show(claim_text(line))
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "  as stated, one of 2 settings: n=0",
+        "  predicted 3, measured 3.10 ± 0.50 (1,000 draws)",
+    ]
+    (line,) = tallies([named, dataclasses.replace(worse, verdict=Verdict.REFUTED)])
+    assert line.worst.setting == {"n": 1}
+
+
+def test_a_claim_that_compares_tells_both_sides(capsys):
+    (line,) = tallies([finding(predicted=Interval.at_most(0.04), compared=("one head", 0.40801))])
+    show(claim_text(line))
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "  predicted ≤ 0.04, measured 0 (1,000 draws)",
+        "  to compare: 0.408 for one head",
+    ]
+
+
 def test_long_statements_are_indented_in_every_line(capsys):
     (line,) = tallies([finding(statement="word " * 40, draws=1)])
     show(claim_text(line))

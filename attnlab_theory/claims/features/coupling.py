@@ -38,6 +38,9 @@ NO_GAIN = Rival[PairOfPoints](
 )
 
 
+INDEPENDENT = "independent projections", _independent_error
+"""With what coupled projections are compared."""
+
 ERROR = Claim(
     name="orthogonal-feature-error",
     statement=r"Orthogonal projections (norms $\chi_d$, blocks of $d$) change the error by the covariance of a "
@@ -56,6 +59,7 @@ ERROR = Claim(
         _orthogonal(Estimator.HYPERBOLIC, 8, 20),
     ),
     rival=NO_GAIN,
+    compared=INDEPENDENT,
     stream="orthogonal-products",
     chunk=CHUNK,
 )
@@ -116,6 +120,7 @@ QUASI = dataclasses.replace(
         "1 <= D <= 2": lambda s: 1 <= s.difference_square <= 2,
     },
     predict=lambda s: Interval.at_most(_independent_error(s) / 2),
+    compared=INDEPENDENT,
     # |f| <= e^(D/2) for a trigonometric product, and so for a mean of such products.
     bound=lambda s: bounded(0.0, 1.001 * (math.exp(s.difference_square / 2) + 1) ** 2),
     resolution=lambda s: 0.2 * _independent_error(s),

@@ -103,6 +103,7 @@ HALF = foil(
     r"$\frac{1}{2}(e^L - 1)/m$.",
     source="mathematics/features.md#the-error-of-one-estimate, with the factor 1 - e^{-L} dropped",
     predict=lambda s: Interval.point(math.expm1(s.sum_square) / 2 / s.m),
+    compared=("positive features", lambda s: math.expm1(s.sum_square) / s.m),
     settings=_settings(Estimator.HYPERBOLIC),
 )
 
@@ -219,6 +220,7 @@ NAIVE = Claim(
         NaiveTest(draws=10_000, sum_square=2.0, tolerance=0.3),
         NaiveTest(draws=1000, sum_square=1.5, tolerance=0.3),
     ),
+    stated={"draws": 100_000},
     chunk=16,
 )
 

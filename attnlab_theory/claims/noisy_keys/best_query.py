@@ -103,6 +103,10 @@ def _two_heads(variance: float) -> float:
     return two_heads_error(16, STRENGTH[variance], variance)
 
 
+AT_THEIR_BEST = "two heads at their best strength", lambda s: _two_heads(s.variance)
+"""With what single queries are compared."""
+
+
 def _spread(setting: SingleQuery) -> float:
     """The standard deviation of every score but that of the stretched key."""
     others = setting.on_others * math.sqrt(setting.n - 2)
@@ -163,6 +167,7 @@ PAIR_LOSES = dataclasses.replace(
     source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
     hypotheses=ANY_QUERY | SOUGHT | FOR_THE_PAIR,
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
+    compared=AT_THEIR_BEST,
     resolution=lambda s: 0.2 * _two_heads(s.variance),
     rival=AS_GOOD,
 )
@@ -195,6 +200,7 @@ LOSES_UNDER_NOISE = dataclasses.replace(
         f"{BROAD_FROM} <= a <= {BROAD_TO}": lambda s: BROAD_FROM <= s.variance <= BROAD_TO,
     },
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
+    compared=AT_THEIR_BEST,
     resolution=lambda s: 0.2 * _two_heads(s.variance),
     rival=AS_GOOD,
     settings=tuple(_single(variance, best) for variance, (best, _) in BEST.items() if variance >= BROAD_FROM),
@@ -257,6 +263,8 @@ TWO_HEADS = Claim(
     settings=tuple(
         OneOrTwoHeads(n=16, d=16, heads=2, beta=STRENGTH[variance], variance=variance) for variance in BEST
     ),
+    # The smallest noise stands for none.
+    stated={"variance": 1e-6},
     stream=one_head.ERROR,
     chunk=problem.CHUNK,
 )

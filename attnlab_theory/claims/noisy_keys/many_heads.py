@@ -78,6 +78,7 @@ ERROR = Claim(
     predict=lambda s: Interval.point(_predicted(s)),
     draw=_error,
     bound=lambda s: bounded(0.0, _most(s)),
+    compared=("one head and one stretched key", _of_one_head),
     # A fifth of the prediction; for sixteen stretched keys, a third.
     resolution=lambda s: max(0.2 * _predicted(s), 0.0009 * _most(s)),
     settings=tuple(_heads(count, stretched=1) for count in COUNTS),

@@ -137,6 +137,7 @@ STRONG = dataclasses.replace(
         WeightMoment(n=16, d=16, beta=beta, variance=0.0, power_a=2, power_b=0) for beta in (32.0, 40.0, 48.0, 64.0)
     ),
     rival=None,
+    stated={"beta": 32.0},
 )
 
 

@@ -78,6 +78,12 @@ class LandingCell(Setting):
     high_b: Traced[float]
 
 
+ONE_HEAD = (
+    "one head of the same strength",
+    lambda s: one_head_theory.one_head_error(s.n, s.beta, s.variance),
+)
+"""With what the errors of two heads are compared."""
+
 ERROR = dataclasses.replace(
     one_head.ERROR,
     name="two-heads-error",
@@ -87,6 +93,8 @@ ERROR = dataclasses.replace(
     hypotheses=problem.TWO_HEADS,
     predict=lambda s: Interval.point(theory.two_heads_error(s.n, s.beta, s.variance)),
     resolution=0.006,
+    stated={"beta": 30.0},
+    compared=ONE_HEAD,
     settings=tuple(OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4) for beta in one_head.STRENGTHS),
     rival=Rival[OneOrTwoHeads](
         statement="They err half as much as one head of the same strength.",
@@ -100,6 +108,7 @@ TEN_TIMES = dataclasses.replace(
     name="two-heads-err-ten-times-less",
     statement=r"From $\beta = 12$ on, two heads err at least ten times less than one head of the same strength.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
+    stated={},
     hypotheses=problem.TWO_HEADS | at_least(beta=12) | at_most(beta=50, variance=1e-4, n=16),
     predict=lambda s: Interval.at_most(one_head_theory.one_head_error(s.n, s.beta, s.variance) / 10),
     settings=tuple(
@@ -158,6 +167,8 @@ ERROR_WHEN_HEARD = Claim(
     # The float32 draws round a little above the variance of exact ones.
     bound=lambda s: problem.error_bound(_resolution_when_heard(s), 1.01 * _variance_when_heard(s)),
     resolution=_resolution_when_heard,
+    stated={"beta": 30.0},
+    compared=ONE_HEAD,
     settings=tuple(NoisyKeys(n=16, d=16, beta=beta, variance=1e-4) for beta in (12.0, 20.0, 30.0, 50.0)),
     rival=Rival[NoisyKeys](
         statement="Setting these problems aside makes no difference.",
