@@ -13,12 +13,13 @@ TEXT = (".csv", ".tsv", ".txt", ".json")
 """Suffixes of text."""
 
 
-def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
+def read_matrix(path: Path, *, gaps: bool = False, heads: bool = False) -> "np.ndarray":
     """The numbers of a .npy file. bfloat16 becomes float32, and whole numbers float64.
 
     Args:
         path: the file.
         gaps: whether NaN is allowed.
+        heads: whether there may be a matrix for each head, [h n d], or for each head of a batch, [b h n d].
 
     Raises:
         ValueError: for anything else, with a remedy.
@@ -44,8 +45,9 @@ def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
     array = _widened(array)
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{path} must hold one array of real numbers, not {_dtype(array.dtype)}")
-    if array.ndim != 2 or not array.size:
-        raise ValueError(f"{path} must hold a matrix with one vector per row, not shape {array.shape}")
+    if not 2 <= array.ndim <= (4 if heads else 2) or not array.size:
+        several = ", or several, [h n d] or [b h n d]" * heads
+        raise ValueError(f"{path} must hold a matrix with one vector per row{several}, not shape {array.shape}")
     if not gaps:
         refuse.non_finite(**{path.name: array})
     return array if array.dtype.kind == "f" else array.astype(np.float64)

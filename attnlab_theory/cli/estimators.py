@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from attnlab_theory.estimators import Advice
@@ -19,9 +21,9 @@ class Estimators:
     """Compute the errors of random-feature attention on your queries and keys, and choose the features."""
 
     queries: Path
-    """A .npy file with one query per row."""
+    """A .npy file with one query per row. With heads, [h n d] or [b h n d], each head is judged by itself."""
     keys: Path
-    """A .npy file with one key per row."""
+    """A .npy file with one key per row, and with the same heads."""
     features: int = 256
     """How many random features each query and key gets, the same for every feature map."""
     scale: float | None = None
@@ -39,6 +41,8 @@ class Estimators:
 
     def run(self) -> int:
         """Predict, measure, choose."""
+        import numpy as np
+
         from attnlab_theory.cli.arrays import read_matrix
         from attnlab_theory.estimators import advise, pose
         from attnlab_theory.estimators.advice import as_json
@@ -48,17 +52,43 @@ class Estimators:
             from attnlab_theory.report import style
 
             style.refuse_path(self.out)
-        problem = pose(read_matrix(self.queries), read_matrix(self.keys), scale=self.scale, seed=self.seed)
+        queries, keys = (read_matrix(path, heads=True) for path in (self.queries, self.keys))
+        heads = queries.shape[:-2]
+        if heads != keys.shape[:-2]:
+            raise ValueError(
+                f"{self.queries} has shape {queries.shape} and {self.keys} {keys.shape}: both need the same heads; "
+                "repeat keys that heads share"
+            )
+        if heads and self.out is not None:
+            raise ValueError(
+                f"--out draws one head, and {self.queries} has {heads}: save x[{', '.join('0' * len(heads))}]"
+            )
+        places = [*np.ndindex(heads)]
+        problems = [pose(queries[at], keys[at], scale=self.scale, seed=self.seed) for at in places]
+        told = {"features": self.features, "error": self.error, "seed": self.seed}
+        found = []
         with progress.counted("measuring estimators", quiet=self.json) as tell:
-            advice = advise(problem, features=self.features, error=self.error, seed=self.seed, progress=tell)
+            for problem in problems:
+                before, of = len(found), len(problems)
+                found.append(
+                    advise(
+                        problem,
+                        **told,
+                        progress=lambda done, n, before=before, of=of: tell(before * n + done, of * n),
+                    )
+                )
         if self.out is not None:
             from attnlab_theory.estimators.figures import write_map
 
-            write_map(advice, self.out)
+            write_map(found[0], self.out)
         if self.json:
-            print(json.dumps(as_json(advice), indent=1))
-            return 0
-        _print(advice)
+            each = [as_json(advice) for advice in found]
+            named = [{"head": [*at], **one} for at, one in zip(places, each, strict=True)]
+            print(json.dumps({"heads": named} if heads else each[0], indent=1))
+        elif heads:
+            _print_heads(places, found)
+        else:
+            _print(found[0])
         return 0
 
 
@@ -74,8 +104,8 @@ def _print(advice: "Advice") -> None:
         print("and attention over these keys alone")
     print(f"relative error of a row, {advice.features} features, measured over {advice.draws} draws\n")
     show(_table(advice))
-    if not all(line.trusted for line in advice.lines):
-        print("~ the prediction does not apply here, or the measurement next to it refutes it")
+    if not all(line.trusted and line.kernel_met for line in advice.lines):
+        print("- no prediction: none applies here, or the measurement beside it refutes it")
     said = (advice.amount, advice.reason) if advice.exact_is_cheaper else (advice.reason, advice.amount)
     print("\n" + "\n".join(said))
 
@@ -94,18 +124,48 @@ def _table(advice: "Advice") -> "Table":
         chosen = line is advice.chosen
         table.add_row(
             line.estimator + ("*" if chosen else ""),
-            _number(line.kernel),
+            _number(line.kernel) if line.kernel_met else "-",
             _number(line.measured[COUPLINGS[0]].kernel),
-            _number(line.weights, rough=not line.trusted),
+            _number(line.weights) if line.trusted else "-",
             *(_number(line.measured[coupling].weights) for coupling in COUPLINGS),
-            f"{line.features_needed:,.0f}" if line.features_needed < 1e6 else _number(line.features_needed),
+            _count(line.features_needed) if line.trusted else "-",
             style="bold" if chosen else None,
         )
     return table
 
 
-def _number(x: float, *, rough: bool = False) -> str:
+def _print_heads(places: "Sequence[tuple[int, ...]]", found: "Sequence[Advice]") -> None:
+    from rich.table import Table
+
+    from attnlab_theory.plurals import several
+    from attnlab_theory.report.table import show
+
+    table = Table(box=None, pad_edge=False, padding=(0, 0, 0, 1), header_style="bold")
+    for column in (*["batch"] * (len(places[0]) - 1), "head", "features", "projections"):
+        table.add_column(column, no_wrap=True)
+    for column in ("error", f"needed for {found[0].error:g}", "keys"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for at, advice in zip(places, found, strict=True):
+        measured = advice.chosen.measured[advice.coupling].weights
+        features = "none: exact attention" if advice.exact_is_cheaper else str(advice.chosen.estimator)
+        needed = ("≥ " if advice.by_measurement else "") + _count(advice.needed)
+        projections = "" if advice.exact_is_cheaper else str(advice.coupling)
+        keys = f"{advice.problem.given[1]:,}"
+        table.add_row(*map(str, at), features, projections, _number(measured), needed, keys)
+    print(f"relative error of a row, {found[0].features} features, measured over {found[0].draws} draws\n")
+    show(table)
+    exact = sum(advice.exact_is_cheaper for advice in found)
+    print(
+        f"\nUse exact attention in {exact} of {several(len(found), 'head')}, where so many features cost no less."
+    )
+    print(f"One head in full: save x[{', '.join('0' * len(places[0]))}]")
+
+
+def _count(needed: float) -> str:
+    return f"{needed:,.0f}" if needed < 1e6 else _number(needed)
+
+
+def _number(x: float) -> str:
     if not math.isfinite(x):
         return "∞"
-    text = f"{x:.3g}" if 1e-3 < x < 1e3 else f"{x:.0e}".replace("e+0", "e").replace("e+", "e")
-    return ("~" if rough else "") + text
+    return f"{x:.3g}" if 1e-3 < x < 1e3 else f"{x:.0e}".replace("e+0", "e").replace("e+", "e")

@@ -63,8 +63,13 @@ class Line:
     def trusted(self) -> bool:
         """Whether the prediction of the weights' error is in the range of the delta method, and was not refuted."""
         found = self.measured[Coupling.INDEPENDENT]
-        apart = abs(found.weights - self.weights)
-        return self.weights <= REACH and apart <= APART * self.weights + 4 * found.weights_deviation
+        return self.weights <= REACH and _agree(self.weights, found.weights, found.weights_deviation)
+
+    @property
+    def kernel_met(self) -> bool:
+        """Whether the draws met the predicted error of the kernel. Rare projections, if they make it up, do not."""
+        found = self.measured[Coupling.INDEPENDENT]
+        return _agree(self.kernel, found.kernel, found.kernel_deviation)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,35 +87,47 @@ class Advice:
     """Whether the least measured error decided, because the predictions cannot be trusted."""
 
     @property
+    def needed(self) -> float:
+        """How many features of the chosen estimator give the wanted error.
+
+        Where no prediction is trusted, it is what the measured error asks for. That is no more than a lower bound,
+        because errors that rare projections make up fall more slowly than as the root.
+        """
+        if not self.by_measurement:
+            return self.chosen.features_needed
+        with np.errstate(over="ignore"):
+            return float(np.ceil(self.features * np.square(self._found.weights / self.error)))
+
+    @property
     def exact_is_cheaper(self) -> bool:
         """Whether no fewer features are needed than there are keys: exact attention costs no more, without an
         error."""
-        return self.fewest.weights > 0 and not self.fewest.features_needed < self.problem.given[1]
+        return self.needed > 0 and not self.needed < self.problem.given[1]
 
     @property
-    def fewest(self) -> Line:
-        """The chosen line where its prediction is trusted, else the line that is predicted to need the fewest
-        features."""
-        return min(self.lines, key=lambda line: line.features_needed) if self.by_measurement else self.chosen
+    def _found(self) -> Measured:
+        return self.chosen.measured[self.coupling]
 
     @property
     def reason(self) -> str:
         """Why this estimator was chosen, in one sentence."""
+        features = f"{self.chosen.estimator} features with {self.coupling} projections"
+        choose = (
+            f"If it has to be random features, choose {features}" if self.exact_is_cheaper else f"Choose {features}"
+        )
         total = self.problem.typical(self.problem.sum_squares)
         difference = self.problem.typical(self.problem.difference_squares)
         if self.chosen.weights == 0:
             lengths = f"L = |q + k|^2 = {total:.3g} and D = |q - k|^2 = {difference:.3g}"
             return f"Choose any: no estimator makes an error in a row with {lengths}."
         if self.by_measurement:
-            found = self.chosen.measured[self.coupling]
             return (
-                f"Choose {self.chosen.estimator} features with {self.coupling} projections, if any: they have the "
-                f"least measured error, {found.weights:.3g} ± {found.weights_deviation:.2g}. The predictions can"
-                "not be trusted here."
+                f"{choose}: they have the least measured error. Predictions say nothing here, as most of the error "
+                "comes from rare projections."
             )
         relation = "far below" if 4 * total < difference else "far above" if total > 4 * difference else "close to"
         return (
-            f"Choose {self.chosen.estimator} features with {self.coupling} projections: where the attention is, "
+            f"{choose}: where the attention is, "
             f"L = |q + k|^2 is {total:.3g} and {relation} D = |q - k|^2 = {difference:.3g}, and "
             f"{REASONS[self.chosen.estimator]}."
         )
@@ -118,17 +135,24 @@ class Advice:
     @property
     def amount(self) -> str:
         """How many features the chosen estimator needs, and whether exact attention is the better choice."""
-        needed, keys = self.fewest.features_needed, self.problem.given[1]
+        needed, keys = self.needed, self.problem.given[1]
         if needed == 0:
             return "Any number of features will do: the predicted error of a row is zero."
+        about = "at least" if self.by_measurement else "about"
         count = (
-            f"an error of {self.error:g} needs about {needed:,.0f} {self.fewest.estimator} features"
+            f"an error of {self.error:g} needs {about} {needed:,.0f} {self.chosen.estimator} features"
             if math.isfinite(needed)
             else f"no number of features gives an error of {self.error:g}"
         )
+        found = f"{self.features:,} of them err by {self._found.weights:.3g} ± {self._found.weights_deviation:.2g}"
         if self.exact_is_cheaper:
-            return f"Use exact attention: {count}, and there are {keys:,} keys."
-        if self.error > REACH or not self.fewest.trusted:
+            measured = f" ({found})" if self.by_measurement else ""
+            return f"Use exact attention: {count}{measured}, and there are {keys:,} keys."
+        if self.by_measurement:
+            if needed <= self.features:
+                return f"{self.features:,} features do: they err by {self._found.weights:.3g}, as measured."
+            return f"{count[0].upper()}{count[1:]}: {found}. Try again with --features {_even(needed):.0f}."
+        if self.error > REACH:
             count += f", roughly: predictions can be trusted up to an error of {REACH:g}"
         return f"{count[0].upper()}{count[1:]} (independent projections; errors fall as the root of the number)."
 
@@ -227,6 +251,15 @@ def advise(
     )
 
 
+def _agree(predicted: float, measured: float, deviation: float) -> bool:
+    """Whether a measurement bears a prediction out."""
+    return abs(measured - predicted) <= APART * predicted + 4 * deviation
+
+
+def _even(needed: float) -> float:
+    return 2 * math.ceil(needed / 2)
+
+
 def _least(line: Line) -> Measured:
     """The least errors, over the couplings."""
     return min((line.measured[name] for name in COUPLINGS), key=lambda found: (found.weights, found.kernel))
@@ -294,6 +327,7 @@ def as_json(advice: Advice) -> dict[str, Any]:
                 "kernel_predicted_orthogonal": line.kernel_orthogonal,
                 "weights_predicted": plain(line.weights),
                 "trusted": line.trusted,
+                "kernel_met": line.kernel_met,
                 "measured": {
                     coupling: {
                         "kernel": plain(found.kernel),
@@ -314,7 +348,7 @@ def as_json(advice: Advice) -> dict[str, Any]:
             "by_measurement": advice.by_measurement,
             "estimator": advice.chosen.estimator,
             "coupling": advice.coupling,
-            "features_needed": plain(advice.chosen.features_needed),
+            "features_needed": plain(advice.needed),
             "reason": advice.reason,
             "amount": advice.amount,
         },

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.estimators import Advice, advise, errors, pose
-from attnlab_theory.estimators.advice import REACH
+from attnlab_theory.estimators.advice import REACH, Line
 from attnlab_theory.theory.features import phase
 
 WIDTH, SCALE = 8, 0.5
@@ -194,13 +194,53 @@ def test_ordinary_vectors_of_width_64_are_for_exact_attention(seed):
     rng = np.random.default_rng(seed)
     advice = advise(pose(*rng.standard_normal((2, 64, 64))), features=64, draws=4, seed=seed)
     assert advice.exact_is_cheaper
-    assert advice.fewest.features_needed == min(line.features_needed for line in advice.lines) > 1e5
+    # Nothing that a refuted prediction says is told: the measured error asks for so many features at least.
+    found = advice.chosen.measured[advice.coupling]
+    assert advice.by_measurement
+    assert advice.needed == np.ceil(64 * (found.weights / 0.05) ** 2)
     assert re.match(
-        r"Use exact attention: an error of 0\.05 needs about [\d,]+ [\w ]+, and there are 64 keys",
+        rf"Use exact attention: an error of 0\.05 needs at least {advice.needed:,.0f} {advice.chosen.estimator} "
+        rf"features \(64 of them err by {found.weights:.3g} ± .*\), and there are 64 keys\.$",
         advice.amount,
     )
+    assert advice.reason.startswith("If it has to be random features, choose ")
     measured = {line.estimator: min(found.weights for found in line.measured.values()) for line in advice.lines}
     assert measured[advice.chosen.estimator] == min(measured.values())
+
+
+def measured_by(weights, *, error, keys=10**6, features=64):
+    """Advice that no prediction could give, on a problem of so many keys."""
+    found = errors.Measured(kernel=1.0, weights=weights, kernel_deviation=0.01, weights_deviation=0.01, failed=0.0)
+    measured = dict.fromkeys(errors.COUPLINGS, found)
+    line = Line(
+        estimator="positive", parameter="", projections=features, kernel=1e9, kernel_orthogonal=None, weights=1e9,
+        measured=measured, features_needed=1e30,
+    )  # fmt: skip
+    problem = dataclasses.replace(pose(np.eye(2), np.eye(2)), given=(2, keys))
+    told = {"features": features, "draws": 2, "error": error, "coupling": errors.COUPLINGS[0]}
+    return Advice(problem=problem, lines=(line,), chosen=line, by_measurement=True, **told)
+
+
+@pytest.mark.parametrize(
+    ("advice", "said", "needed"),
+    [
+        (measured_by(0.04, error=0.05), "64 features do: they err by 0.04, as measured.", 41),
+        (measured_by(0.2, error=0.05), "needs at least 1,024 positive features: 64 of them err by 0.2", 1024),
+        (measured_by(0.2, error=0.05), ". Try again with --features 1024.", 1024),
+        (
+            measured_by(0.2, error=0.05, keys=1000),
+            "Use exact attention: an error of 0.05 needs at least 1,024",
+            1024,
+        ),
+    ],
+)
+def test_where_no_prediction_is_trusted_there_is_one_answer_and_it_is_measured(advice, said, needed):
+    assert not advice.chosen.trusted
+    assert not advice.chosen.kernel_met
+    assert said in advice.amount
+    assert advice.needed == needed
+    assert "1e" not in advice.amount + advice.reason
+    assert ("exact" in advice.amount) == advice.exact_is_cheaper == advice.reason.startswith("If it has to be")
 
 
 @pytest.mark.slow("predictions of small errors in one regime stay inside")
