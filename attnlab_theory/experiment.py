@@ -176,7 +176,9 @@ def run(
         try:
             # A cluster that does not answer is told of before anything is written.
             cluster = holding.enter_context(_cluster(options.cluster)) if options.cluster else None
-            files.make_folder(options.out)
+            ends = (".json", ".svg", ".png", ".run.json")
+            names = [f"{each.name}{end}" for each in experiments for end in ends]
+            files.make_folder(options.out, *names, "index.html")
             holding.enter_context(files.held(options.out))
         except ValueError as error:
             return exits.refuse(str(error))

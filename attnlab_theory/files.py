@@ -1,16 +1,50 @@
-"""Files that are either whole or absent."""
+"""Files that are either whole or absent, and that take no other's place.
+
+`refuse_unwritable` decides what may be written over: nothing that is read, and nothing that this package has not
+written, unless `--force` is said.
+"""
 
 import atexit
 import contextlib
 import errno
 import glob
 import os
+import re
 import secrets
+import select
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+OURS = re.compile(
+    # Findings, estimates, records and summaries in JSON.
+    rb'\[\]\s*\Z|\s*\[\s*\{\s*"(experiment|quantity|arm|variant|name|batch)": '
+    rb'|\s*\{\s*"(question|origin|schema|entry)": '
+    # Pages, a table of grades, rows of `conform`, badges, pictures, Markdown, answers to reviews.
+    rb'|<!doctype html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*'
+    rb"(<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+    rb"|.{,120}\s*<title>attnlab: the lab book</title>)"
+    rb'|submission,points,of,by hand,|\{"graded": '
+    rb"|<\?xml [^>]*>\s*<testsuite name=[^>]* as [^>]*>\s*<testcase classname=.conform\."
+    rb"|<svg [^>]* attnlab |<\?xml .{,1500}<dc:title>attnlab</dc:title>|\x89PNG.{,120}Software\x00attnlab"
+    rb"|<!-- Written by attnlab |([01](\t[01]\.\d{4})?\n)+([01](\t[01.\d]*)?)?\Z"
+    # Checkpoints, and arrays of `conform --export`.
+    rb'|.{8}\{"__metadata__":\{"attnlab":|PK.{28}about\.npy|PK.{28}[\w-]+/q\.npy',
+    re.DOTALL,
+)
+"""How the outputs of this package begin. What begins otherwise is somebody else's."""
+
+BEGINNING = 4096
+"""The bytes of a file that are looked at."""
+
+UNREAD = 5.0
+"""The longest wait for somebody who reads a pipe, in seconds; of one who reads on, twelve times as long."""
+
+_forced: bool | None = None
+"""Whether the command may write over files of others, by its option `--force`. None if it has no such option."""
 
 _unfinished: set[Path] = set()
 """Temporary files of this process; those that an interrupt left are removed when Python ends."""
@@ -165,12 +199,49 @@ def _rename(names: dict[Path, Path]) -> None:
             raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder", str(path))
     for temporary, path in names.items():
         if is_stream(path):
-            with temporary.open("rb") as source, path.open("wb") as stream:
+            with temporary.open("rb") as source, _opened(path) as stream:
                 shutil.copyfileobj(source, stream)
             continue
         place = _place(path)
         temporary.chmod(stat.S_IMODE(place.stat().st_mode) if place.exists() else 0o644)
         temporary.replace(place)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator["_Stream"]:
+    """A device or a pipe, opened for writing. A pipe that nobody reads would be waited for without end."""
+    until = time.monotonic() + UNREAD
+    while True:
+        try:
+            handle = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > until:
+                raise OSError(error.errno, "nobody reads this pipe", str(path)) from None
+            time.sleep(0.01)
+    try:
+        yield _Stream(handle, path)
+    finally:
+        os.close(handle)
+
+
+class _Stream:
+    """What is written to a device or a pipe, as far as its reader comes."""
+
+    def __init__(self, handle: int, path: Path) -> None:
+        self._handle, self._path = handle, path
+
+    def write(self, piece: bytes) -> int:
+        left = memoryview(piece)
+        while left:
+            try:
+                left = left[os.write(self._handle, left) :]
+            except BlockingIOError:
+                if not select.select([], [self._handle], [], 12 * UNREAD)[1]:
+                    raise OSError(errno.EAGAIN, "nobody reads on in this pipe", str(self._path)) from None
+        return len(piece)
 
 
 def remove_folder(folder: Path) -> None:
@@ -213,18 +284,36 @@ def _entries(folder: "Path | os.DirEntry[str]") -> "list[os.DirEntry[str]]":
         return list(entries)
 
 
-def refuse_unwritable(path: Path) -> None:
-    """Refuse a file that could not be written. Call it before hours go into the contents.
+def force(forced: bool | None) -> None:
+    """Let this command write over files of others, or not; None if it has no option for that."""
+    global _forced
+    _forced = forced
+
+
+def refuse_unwritable(path: Path, *read: Path | None) -> None:
+    """Refuse a file that could not be written, or that may not. Call it before hours go into the contents.
+
+    Links are followed: what counts is the file at their end.
+
+    Args:
+        path: what is to be written.
+        read: what the command reads, or writes besides.
 
     Raises:
-        ValueError: if `path` is a folder, or its folder is missing or cannot be written.
+        ValueError: if `path` is a folder, its folder is missing or cannot be written, it is one of those that are
+            read, or it is a file that this package has not written and nobody has said `--force`.
     """
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
+    if any(other is not None and _is_one_file(path, other) for other in read):
+        raise ValueError(f"{path} would be read and written over: name another file for what is written")
     if is_stream(path):
         if not os.access(path, os.W_OK):
             raise ValueError(f"{path} cannot be written: Permission denied; name another file")
         return
+    if not _forced and not is_ours(path):
+        or_else = "" if _forced is None else ", or say --force"
+        raise ValueError(f"{path} is not a file that attnlab has written: name another one{or_else}")
     folder = _place(path).parent
     if not folder.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {folder}; make it first")
@@ -235,14 +324,29 @@ def refuse_unwritable(path: Path) -> None:
         raise ValueError(f"{path} cannot be written: {error.strerror}; name a file in another folder") from None
 
 
-def refuse_input(path: Path, *read: Path | None) -> None:
-    """Refuse to write over a file that is read, also through links.
+def _is_one_file(one: Path, other: Path) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return one.exists() and other.exists() and one.samefile(other)
 
-    Raises:
-        ValueError: if `path` is one of the files that are read.
+
+def is_ours(path: Path) -> bool:
+    """Whether nothing of others is lost if this file is written over: this package wrote it, or there is nothing.
+
+    A figure is known by its numbers, which lie beside it in JSON under the same name.
     """
-    if path.exists() and any(other is not None and other.exists() and path.samefile(other) for other in read):
-        raise ValueError(f"{path} would be read and written over: name another file for what is written")
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    with open(handle, "rb") as file:
+        beginning = file.read(BEGINNING)
+    if not beginning or OURS.match(beginning):
+        return True
+    numbers = [path.with_suffix(end) for end in (".json", ".run.json")] if path.suffix in (".svg", ".png") else []
+    return any(each.is_file() and each.stat().st_size and is_ours(each) for each in numbers)
 
 
 @contextlib.contextmanager
@@ -283,13 +387,18 @@ def held(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, *names: str, read: Sequence[Path | None] = ()) -> None:
     """Make a folder if it does not exist. Call it before minutes go into its contents.
 
     Half-written files of killed processes are removed from it.
 
+    Args:
+        folder: to make.
+        names: the files that are written into it.
+        read: what the command reads.
+
     Raises:
-        ValueError: if it cannot be made or written.
+        ValueError: if it cannot be made or written, or `refuse_unwritable` refuses one of the files.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -298,6 +407,8 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise ValueError(unwritable_folder(folder, error)) from None
     _remove_abandoned(folder, _pattern("*", "*"))
+    for name in names:
+        refuse_unwritable(folder / name, *read)
 
 
 def unwritable_folder(folder: Path, error: OSError) -> str:

@@ -36,7 +36,7 @@ EXPERT = frozenset(
         *("controls", "few", "most_features", "occurrences", "predicted"),
         *("finetuned", "held_out", "never_seen", "order", "places", "statements", "templates", "wordings"),
         *("accumulate", "backward", "badge", "call_seconds", "cases", "export", "in_process", "junit", "strict"),
-        *("again", "board", "environments", "install"),
+        *("again", "board", "environments", "force", "install"),
         *("decodings", "generations", "hold_back", "lines", "questions_too", "rule"),
     }
 )

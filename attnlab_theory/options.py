@@ -64,6 +64,8 @@ class RunOptions:
     """The seed of all random numbers."""
     out: Path = Path("lab")
     """The folder for results and figures. It is made if it does not exist."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
     json: bool = False
     """Print one JSON value and nothing else."""
     cluster: str | None = None

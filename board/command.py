@@ -39,6 +39,7 @@ def judged_and_written(
     def tell(line: str) -> None:
         print(line, file=sys.stderr if as_json else sys.stdout)
 
+    files.make_folder(board, "README.md", JSON, "board.svg", "board.png")
     entries = catalogue.entries_of(library)
     folder = (folder or environments.default_folder()).resolve()
     troubles = []

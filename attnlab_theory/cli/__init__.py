@@ -5,10 +5,12 @@ is used. Options are imported for one command alone, and tyro with them: `comman
 How jax compiles is set here, too (`compilation.py`), before jax is imported.
 """
 
+import dataclasses
 import os
 import sys
+from typing import Any
 
-from attnlab_theory import __version__, compilation, exits
+from attnlab_theory import __version__, compilation, exits, files
 from attnlab_theory.cli import bounds
 from attnlab_theory.cli.commands import COMMANDS, Command, refuse_gone
 from attnlab_theory.cli.overview import Overview
@@ -118,4 +120,14 @@ def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str
 
     command = parsed_in_one_line(parse, getattr(options, "elsewhere", None))
     bounds.refuse_beyond(command)
+    files.force(_forced(command))
     return command
+
+
+def _forced(command: Any) -> bool | None:
+    """What a command, or the part of it that was chosen, says of files of others; None if it has no such option."""
+    if not dataclasses.is_dataclass(command):
+        return None
+    inner = (getattr(command, field.name) for field in dataclasses.fields(command))
+    found = [getattr(command, "force", None), *map(_forced, inner)]
+    return next((each for each in found if each is not None), None)

@@ -57,6 +57,8 @@ class Grade:
     """How many submissions to judge at a time. 0: two more than there are cores, ten at most."""
     unfenced: bool = False
     """Grade even if this system cannot isolate a submission, which could then rewrite its own verdict."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
     json: bool = False
     """Print one JSON value and nothing else."""
     cluster: str | None = None
@@ -128,11 +130,14 @@ class Grade:
         for kept in (place, chosen_by, *written.values(), Path(tempfile.gettempdir())):
             if kept is not None and (inside := fences.visible(kept)):
                 raise ValueError(f"{kept} lies in {inside}, which every submission can read; move it elsewhere")
-        for out in (self.csv, self.gradescope, path):
-            if out is not None:
-                files.refuse_unwritable(out)
         if self.html is not None:
-            files.make_folder(self.html)
+            pages = ["index.html", *(each.page for each in found)]
+            files.make_folder(self.html, *pages, read=(chosen_by, path, self.csv, self.roster))
+        if self.csv is not None:
+            files.refuse_unwritable(self.csv, chosen_by, path, self.roster)
+        if self.gradescope is not None:
+            files.refuse_unwritable(self.gradescope, chosen_by, path, self.csv, self.roster)
+        files.refuse_unwritable(path, chosen_by, self.roster)
         # Where nothing else protects the judge, this process is protected like those that judge.
         terms = Terms(rubric=chosen, time_limit=self.time_limit, seed=self.seed or 0, unfenced=self.unfenced)
         # A cluster that does not answer is told of before a journal is begun.

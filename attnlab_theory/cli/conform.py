@@ -82,6 +82,8 @@ class Conform:
     """The most cases to try of each property, for a first look."""
     strict: bool = False
     """Exit with 1 also if the target has a parameter that nothing is handed over for."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
     json: bool = False
     """Print one JSON value and nothing else."""
     junit: Path | None = None
@@ -108,7 +110,7 @@ class Conform:
     def run(self) -> int:
         """Judge the target, or print its profile or the adapter."""
         from attnlab_theory import files
-        from attnlab_theory.conform.callers import Fenced, Local
+        from attnlab_theory.conform.callers import Fenced, Local, files_of
         from attnlab_theory.conform.templates import aimed, template
 
         if self.peers:
@@ -131,9 +133,12 @@ class Conform:
         declared = self._declared()
         if self.badge is not None:
             self._refuse_badge()
-        for path in (self.junit, self.badge):
-            if path is not None:
-                files.refuse_unwritable(path)
+        written = [path for path in (self.junit, self.badge) if path is not None]
+        read = [path for target in (self.target, self.against) if target and written for path in files_of(target)]
+        if self.junit is not None:
+            files.refuse_unwritable(self.junit, *read, self.badge)
+        if self.badge is not None:
+            files.refuse_unwritable(self.badge, *read)
         if self.against is not None and self.kind is None:
             raise ValueError("--against needs --as KIND: what both targets promise")
         if self.backward is not None and self.kind not in ("softmax", "causal", "multi-head"):

@@ -36,6 +36,8 @@ class Estimators:
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--figure"])] = None
     """Draw a figure, .svg or .png: where each feature map is best, with a point for each
     query-key pair, and the errors."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -51,7 +53,7 @@ class Estimators:
         if self.out is not None:
             from attnlab_theory.report import style
 
-            style.refuse_path(self.out)
+            style.refuse_path(self.out, self.queries, self.keys)
         queries, keys = (read_matrix(path, heads=True) for path in (self.queries, self.keys))
         heads = queries.shape[:-2]
         if heads != keys.shape[:-2]:

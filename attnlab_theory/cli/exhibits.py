@@ -24,6 +24,8 @@ class Museum:
     """How many checks each bug meets. quick: one of each group of similar checks. full: all."""
     out: Path = Path("lab/museum")
     """The folder for the pictures. It is made if it does not exist."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -46,7 +48,8 @@ class Museum:
             by_name = {bug.name: bug for bug in BUGS}
             if self.name and self.name not in by_name:
                 raise library.unknown("bug", self.name, by_name, "attnlab museum")
-            files.make_folder(self.out)
+            drawn = self.name or "kill_matrix"
+            files.make_folder(self.out, f"{drawn}.svg", f"{drawn}.png")
         bugs = [by_name[self.name]] if self.name else BUGS
         per_family = None if self.name else PER_FAMILY[self.budget]
         what = "bug" if self.name else "bugs"

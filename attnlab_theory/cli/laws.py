@@ -142,6 +142,8 @@ class Answers:
     """Print the ids of the questions and nothing else. Nothing is judged."""
     html: Path | None = None
     """Write the answers into this file, as one page to hand in."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

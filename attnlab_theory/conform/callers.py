@@ -175,6 +175,18 @@ def place_of(target: str) -> Place:
     return Place(os.path.dirname(found[0]), "", where, names, Path(found[0]))
 
 
+def files_of(target: str) -> list[Path]:
+    """The files of Python that belong to a target.
+
+    Raises:
+        ValueError: as `place_of` does.
+    """
+    place = place_of(target)
+    if place.file:
+        return [Path(place.file)]
+    return [*place.sees.rglob("*.py")] if place.sees.is_dir() else [place.sees]
+
+
 class Fenced:
     """Calls a target in a child, within the fences of the sandbox. For a `with` block.
 

@@ -54,14 +54,23 @@ def make_folder(folder: Path, *own: str) -> None:
 
 
 def refuse_others(folder: Path, own: Collection[str]) -> None:
-    """Refuse a folder that holds another run.
+    """Refuse a folder that holds another run, or somebody's own files where those of a run would be.
 
     Raises:
-        ValueError: naming the record of that run, or the file that says that it has begun.
+        ValueError: naming the record of that run, the file that says that it has begun, or somebody's file.
     """
     for about in sorted([*folder.glob(f"*{RUN}"), *folder.glob(f"*{BEGUN}")]):
         if about.name.removesuffix(RUN).removesuffix(BEGUN) not in own:
             raise ValueError(
                 f"{folder} holds another run, which wrote {about.name}: its files would be written over; choose "
                 "another folder with --out"
+            )
+    begun_here = any((folder / f"{name}{end}").exists() for name in own for end in (RUN, BEGUN))
+    results = [] if begun_here else sorted(folder.glob("*.json"))
+    # Figures have no names of their own in a folder of results.
+    figures = [] if begun_here or any(map(files.is_ours, results)) else sorted(folder.glob("*.[sp][vn]g"))
+    for each in (*results, *figures):
+        if not files.is_ours(each):
+            raise ValueError(
+                f"{folder} holds {each.name}, which attnlab has not written: choose another folder with --out"
             )

@@ -4,7 +4,7 @@ Imports matplotlib, which costs half a second: import this module inside `draw_f
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,9 @@ SETTINGS: "dict[RcKeyType, Any]" = {
 
 METADATA: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".png": {"Software": None}}
 """Nothing in a figure may change from run to run."""
+
+ALONE: dict[str, dict[str, Any]] = {".svg": {"Date": None, "Title": "attnlab"}, ".png": {"Software": "attnlab"}}
+"""A figure that has no numbers beside it says whose it is, so that it may be written over: `files.is_ours`."""
 
 
 def panels(
@@ -179,11 +182,14 @@ def draw_cells(ax: Axes, findings: Findings, row: str, column: str, *, digits: i
     ax.grid(visible=False)
 
 
-def save(draw: Callable[[], Figure], paths: Sequence[Path]) -> None:
+def save(
+    draw: Callable[[], Figure], paths: Sequence[Path], metadata: Mapping[str, dict[str, Any]] = METADATA
+) -> None:
     """Draw in this style and write the figure to every path, the same bytes on every run.
 
     Args:
         paths: ending in .svg or .png.
+        metadata: of the files, by their ends.
     """
     with matplotlib.rc_context(SETTINGS):
         figure = draw()
@@ -192,7 +198,7 @@ def save(draw: Callable[[], Figure], paths: Sequence[Path]) -> None:
         figure.draw_without_rendering()
         figure.set_layout_engine(None)
         for path in paths:
-            figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
+            figure.savefig(path, format=path.suffix[1:], metadata=metadata[path.suffix])
 
 
 def _show_what_is_no_formula(figure: Figure) -> None:
@@ -220,18 +226,18 @@ def write(draw: Callable[[], Figure], path: Path) -> None:
     """
     refuse_path(path)
     with files.replacing(path) as temporary:
-        save(draw, [temporary])
+        save(draw, [temporary], ALONE)
 
 
-def refuse_path(path: Path) -> None:
-    """Refuse a file that `write` could not write. Call it before anything is measured.
+def refuse_path(path: Path, *read: Path | None) -> None:
+    """Refuse a file that `write` could not write, or that is read. Call it before anything is measured.
 
     Raises:
         ValueError: if the path ends neither in .svg nor in .png, or nothing can be written there.
     """
     if path.suffix not in METADATA:
         raise ValueError(f"a figure is written as .svg or .png, not as {path.name!r}")
-    files.refuse_unwritable(path)
+    files.refuse_unwritable(path, *read)
 
 
 def series_of(findings: Findings, field: str) -> Sequence[Any]:

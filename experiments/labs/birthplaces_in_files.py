@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from attnlab_theory import exits, files, inputs
+from attnlab_theory import exits, inputs
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.options import parsed_in_one_line
 
@@ -71,8 +71,7 @@ class Draw:
         """Read and draw."""
         from attnlab_theory.report import style
 
-        style.refuse_path(self.figure)
-        files.refuse_input(self.figure, self.scored)
+        style.refuse_path(self.figure, self.scored)
         found = inputs.parsed(
             self.scored,
             lambda rows: Estimates(map(Estimate.from_json, rows)),

@@ -67,7 +67,7 @@ class Train:
         from attnlab_theory.labs.captions.lab import training
 
         read = (*self.texts.paths, self.reading_params_path, self.gpt2)
-        files.refuse_input(self.checkpoint.writing_params_path, *read)
+        files.refuse_unwritable(self.checkpoint.writing_params_path, *read)
         material = self.texts.material(self.recipe.seed)
         recipe = dataclasses.replace(self.recipe.of(PRESETS[self.preset].recipe), shuffled=self.recipe.shuffled)
         start = self._start(material)
@@ -173,6 +173,8 @@ class Generate:
     """All that is drawn follows from the seed."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
     """File for the captions, one a line. By default they are printed."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -184,8 +186,7 @@ class Generate:
 
         choosing = self._choosing()
         if self.out is not None:
-            files.refuse_unwritable(self.out)
-            files.refuse_input(self.out, self.model)
+            files.refuse_unwritable(self.out, self.model)
         saved = read_model(self.model)
         drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, self.count, choosing=choosing)
         lines = as_lines(drawn, saved.text)

@@ -31,6 +31,8 @@ class Evaluate(WithJson):
     The places may be missing. Then answers are written, but none is counted."""
     outputs_path: Path | None = None
     """File for the answers, one per line."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
     out: Path | None = None
     """Folder for JSON and figures: what wrong answers look like, and how sure the model is of its answers."""
     finetune_corpus_path: Path | None = None
@@ -47,8 +49,7 @@ class Evaluate(WithJson):
 
         read = (self.pretrain_corpus, self.reading_params_path, self.eval_corpus_path, self.finetune_corpus_path)
         if self.outputs_path is not None:
-            files.refuse_unwritable(self.outputs_path)
-            files.refuse_input(self.outputs_path, *read)
+            files.refuse_unwritable(self.outputs_path, *read)
         self._refuse_in_out(*read, self.outputs_path)
         if self.finetune_corpus_path is not None and self.out is None:
             raise ValueError(

@@ -46,6 +46,8 @@ class Evaluate(WithJson):
     """The seed of the reviews that are drawn."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path", "--findings-path"])] = None
     """File for the labels that one model gives, one a line; or for the finding about the mean of several models."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
 
     def run(self) -> int:
         """Ask, count, print."""
@@ -111,8 +113,7 @@ class Evaluate(WithJson):
             if self.models.count(path) > 1:
                 raise ValueError(f"{path} is named twice; once is enough")
         if self.out is not None:
-            files.refuse_unwritable(self.out)
-            files.refuse_input(self.out, *self.models, self.test)
+            files.refuse_unwritable(self.out, *self.models, self.test)
 
     def _asked(self, path: Path, saved: "Saved") -> tuple["Reviews", "LabelledGrammar | None"]:
         from attnlab_theory import refuse
@@ -141,6 +142,8 @@ class Predict(WithJson):
     ]
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
     """File for the answers, LABEL, a tab and the probability of label 1. By default they are printed."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
 
     def run(self) -> int:
         """Ask and write."""
@@ -149,8 +152,7 @@ class Predict(WithJson):
         from attnlab_theory.language.corpora.reviews import NAMES
 
         if self.out is not None:
-            files.refuse_unwritable(self.out)
-            files.refuse_input(self.out, self.model, self.lines)
+            files.refuse_unwritable(self.out, self.model, self.lines)
         saved = read_model(self.model)
         texts, asked = lines_for(saved, self.lines)
         found = probabilities(saved.model, asked.rows)

@@ -68,6 +68,8 @@ class Train:
     """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
     """File for the labels of the test reviews, one a line. Without it the test reviews are not used."""
+    force: bool = False
+    """Write over files that attnlab has not written, but never over a file that is read."""
     recipe: RecipeChanges = dataclasses.field(default_factory=RecipeChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 
@@ -77,10 +79,9 @@ class Train:
 
         if self.frozen:
             self._refuse_recipe()
-        files.refuse_input(self.checkpoint.writing_params_path, *self.data.paths)
+        files.refuse_unwritable(self.checkpoint.writing_params_path, *self.data.paths)
         if self.out is not None:
-            files.refuse_unwritable(self.out)
-            files.refuse_input(self.out, *self.data.paths)
+            files.refuse_unwritable(self.out, *self.data.paths)
         preset = self.model.of(PRESETS[self.preset])
         reviews, start_on = self.data.beginning(preset)
         material = reviews(self.recipe.seed)

@@ -1,0 +1,188 @@
+"""No command writes over what it reads, or over a file that attnlab has not written, however it is named."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from attnlab_theory import files
+from attnlab_theory.cli import main
+from attnlab_theory.conform import badge, report
+from attnlab_theory.conform.finding import Verdict
+from attnlab_theory.conform.suite import Row
+from attnlab_theory.grader.classroom import gradebook
+from attnlab_theory.grader.classroom.rubric import rubric_of
+from attnlab_theory.labs import folders, page
+from attnlab_theory.report import style, webpage
+
+OWN = "somebody's own\n"
+RUBRIC = 'homework = "uw"\n[points]\n"1.2.1" = 1\n'
+TARGET = "def f(q, k, v): return q\n"
+CLAIM = "from attnlab_theory.claims import Claim\n"
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path, monkeypatch):
+    """A folder in which somebody works."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "mine.py").write_text("x = 1\n")
+    (tmp_path / "points.toml").write_text(RUBRIC)
+    (tmp_path / "target.py").write_text(TARGET)
+    np.save("keys.npy", np.eye(2))
+    for name in ("index.html", "copying.json", "copying.svg", "kill_matrix.svg", "map.svg", "notes.txt", "a.xml"):
+        (tmp_path / name).write_text(OWN)
+    (tmp_path / "link.xml").symlink_to("target.py")
+    (tmp_path / "link.svg").symlink_to("target.py")
+    os.link("target.py", "hard.xml")
+    (tmp_path / "link.csv").symlink_to("points.toml")
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "estimates.json").write_text(OWN)
+    return tmp_path
+
+
+def written(desk):
+    return {str(path): path.read_bytes() for path in sorted(desk.rglob("*")) if path.is_file()}
+
+
+GRADE = ["grade", "class", "--rubric", "points.toml"]
+CONFORM = ["conform", "target.py::f", "--as", "softmax"]
+
+READ = [
+    [*GRADE, "--csv", "points.toml"],
+    [*GRADE, "--csv", "link.csv"],
+    [*GRADE, "--csv", "class/../points.toml"],
+    [*GRADE, "--csv", "one.jsonl", "--journal", "one.jsonl"],
+    [*GRADE, "--journal", "points.toml"],
+    [*GRADE, "--csv", "pages/index.html", "--html", "pages"],
+    [*CONFORM, "--junit", "target.py"],
+    [*CONFORM, "--junit", "link.xml"],
+    [*CONFORM, "--junit", "hard.xml"],
+    [*CONFORM, "--badge", "link.svg"],
+    [*CONFORM, "--against", "target.py::f", "--badge", "one.svg", "--junit", "one.svg"],
+]
+"""What is read, or written besides, by its name, through links, or through a folder. --force changes nothing."""
+
+FOREIGN = [
+    [*GRADE, "--csv", "notes.txt"],
+    [*GRADE, "--html", "."],
+    [*CONFORM, "--junit", "a.xml"],
+    [*CONFORM, "--badge", "map.svg"],
+    ["run", "copying", "--out", "."],
+    ["museum", "--out", "."],
+    ["answers", "uw/1.2.1", "--html", "notes.txt"],
+    ["estimators", "--queries", "keys.npy", "--keys", "keys.npy", "--out", "map.svg"],
+    ["captions", "generate", "absent", "--out", "notes.txt"],
+    ["reviews", "predict", "absent", "notes.txt", "--out", "index.html"],
+]
+"""Files that somebody else has written. --force allows them, where a command has it."""
+
+
+@pytest.mark.parametrize("words", READ, ids=" ".join)
+def test_what_is_read_is_never_written_over(desk, words, capsys):
+    before = written(desk)
+    assert main([*words, "--force"]) == 2
+    err = capsys.readouterr().err
+    assert "read and written over" in err or "is not a journal" in err
+    assert written(desk) == before
+
+
+@pytest.mark.parametrize("words", FOREIGN, ids=" ".join)
+def test_what_others_have_written_is_not_written_over(desk, words, capsys):
+    before = written(desk)
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert "is not a file that attnlab has written: name another one, or say --force" in err
+    assert err.count("\n") == 1
+    assert written(desk) == before
+
+
+@pytest.mark.parametrize("lab", ["knowledge", "mixers"])
+def test_a_lab_leaves_a_folder_with_results_of_others_alone(desk, lab, capsys):
+    before = written(desk)
+    assert main([lab, "run", "--out", "lab"]) == 2
+    assert "lab holds estimates.json, which attnlab has not written" in capsys.readouterr().err
+    assert written(desk) == before
+
+
+def test_whoever_says_so_writes_over_files_of_others_and_only_then(desk):
+    files.force(True)
+    files.refuse_unwritable(desk / "notes.txt")
+    for forced in (False, None):
+        files.force(forced)
+        with pytest.raises(ValueError, match=r"attnlab has written: name another one(, or say --force)?$"):
+            files.refuse_unwritable(desk / "notes.txt")
+    assert main(["grade", "--rubric", "uw", "--template", "--force"]) == 0
+    assert files._forced is True
+    main(["list"])
+    assert files._forced is None, "each command says it for itself"
+
+
+ROWS = [Row(name="plain", verdict=verdict, line=line, tried=1, ratio=0.0) for verdict, line in
+        ((Verdict.HOLDS, "a"), (Verdict.FAILS, "b < c"))]  # fmt: skip
+
+
+def drawn():
+    return Figure(figsize=(1, 1))
+
+
+OURS = {
+    "page.html": lambda path: path.write_text(webpage.document("t", "b")),
+    "grades.csv": lambda path: path.write_text(gradebook.csv_text([], rubric_of("uw"))),
+    "rows.xml": lambda path: path.write_text(report.as_junit(ROWS, "a.py::f", "softmax")),
+    "badge.svg": lambda path: path.write_text(badge.svg("softmax", ROWS, 1)),
+    "map.svg": lambda path: style.write(drawn, path),
+    "map.png": lambda path: style.write(drawn, path),
+    "README.md": lambda path: path.write_text(f"{page.MARK}\n"),
+    "labels.txt": lambda path: path.write_text("0\n1\n" * 5000),
+    "answers.txt": lambda path: path.write_text("0\t0.1234\n" * 5000),
+    "empty.txt": lambda path: path.write_text(""),
+    "absent.txt": lambda path: None,
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_an_output_of_ours_may_be_written_over(tmp_path, name):
+    path = tmp_path / f"one.{name}"
+    OURS[name](path)
+    assert files.is_ours(path)
+    if path.exists() and path.stat().st_size:
+        path.write_bytes(b"\n# mine\n" + path.read_bytes())
+        assert not files.is_ours(path)
+
+
+def test_what_the_committed_runs_wrote_may_be_written_over(subtests):
+    place = files.Path(__file__).parents[2] / "figures"
+    for path in sorted([*place.glob("*.run.json"), *place.glob("*/*.run.json")]):
+        with subtests.test(path.name):
+            stem = path.with_name(path.name.removesuffix(".run.json"))
+            assert files.is_ours(path)
+            for end in (".json", ".svg", ".png"):
+                assert files.is_ours(stem.with_name(stem.name + end))
+            if path.parent != place and path.parent.name not in ("heads", "reviews"):
+                folders.refuse_others(path.parent, [stem.name])
+
+
+@pytest.mark.parametrize(
+    "text", ["[0]", "{}", '{"name": "package"}', '[{"id": 1}]', "[1, 2]", "\ufeff", "0\n1\nno"]
+)
+def test_what_looks_alike_is_somebodys(tmp_path, text):
+    (tmp_path / "one.json").write_text(text)
+    assert not files.is_ours(tmp_path / "one.json")
+    (tmp_path / "one.svg").write_text("<svg/>")
+    assert not files.is_ours(tmp_path / "one.svg")
+
+
+def test_a_pipe_that_nobody_reads_is_told_of_in_a_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "UNREAD", 0.1)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="nobody reads this pipe"):
+        files.write_text(pipe, json.dumps("whole"))
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(OSError, match="nobody reads on in this pipe"):
+        files.write_text(pipe, "x" * 2**20)
+    os.close(reader)
+    assert pipe.is_fifo()
