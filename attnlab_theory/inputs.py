@@ -106,7 +106,7 @@ def json_of(path: Path) -> Any:
 
 
 def _loaded(text: bytes) -> Any:
-    value = json.loads(text.decode("utf-8"), parse_constant=_refused)
+    value = json.loads(text.decode("utf-8-sig"), parse_constant=_refused)
     if HALVES.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()

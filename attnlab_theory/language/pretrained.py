@@ -67,7 +67,7 @@ def load_folder(path: str | os.PathLike[str], *, tell: Tell = huggingface.untold
     Raises:
         ValueError: if a file of the encoder or of the vocabulary is refused, or the two do not go together.
     """
-    folder = Path(path)
+    folder = huggingface.folder_of(path)
     refuse_incomplete(folder)
     encoder = load_encoder(folder, tell=tell).encoder
     text = wordpiece(folder, tell) if encoder.config.layout is Layout.BERT else _roberta(folder)

@@ -250,3 +250,108 @@ def refused(folder, message):
 def test_all_that_is_missing_is_named_once_for_all_layers():
     names = ["embeddings.weight", "layer.0.q.weight", "layer.1.q.weight", "layer.1.k.weight"]
     assert huggingface._by_layer(names) == ["embeddings.weight", "layer.*.q.weight", "layer.1.k.weight"]
+
+
+def moved(name, folder):
+    shutil.copytree(REFERENCE / name, folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "0_Transformer",
+        "models--me--mine/snapshots/abc",
+        "models--me--mine/snapshots/abc/0_Transformer",
+    ],
+)
+def test_a_model_is_found_inside_the_folder_that_its_owner_names(tmp_path, place):
+    moved("bert_plain", tmp_path / "it" / place)
+    named = tmp_path / "it" / ("models--me--mine" if "models" in place else "")
+    assert huggingface.folder_of(named) == tmp_path / "it" / place
+    assert model_type(named) == "bert"
+    assert same(load_encoder(named).encoder, load_encoder(REFERENCE / "bert_plain").encoder)
+
+
+def test_modules_of_sentence_transformers_say_where_and_never_outside(tmp_path):
+    moved("bert_plain", tmp_path / "it" / "1_Words")
+    kind = "sentence_transformers.models.Transformer"
+    for path, found in (("1_Words", "1_Words"), ("../it/1_Words", ""), ("", "")):
+        (tmp_path / "it" / "modules.json").write_text(json.dumps([{"idx": 0, "path": path, "type": kind}]))
+        assert huggingface.folder_of(tmp_path / "it") == tmp_path / "it" / found
+    (tmp_path / "it" / "modules.json").write_text("[1]")
+    with pytest.raises(ValueError, match=r"modules\.json does not list the modules of sentence-transformers"):
+        huggingface.folder_of(tmp_path / "it")
+
+
+def test_of_several_snapshots_main_counts_or_one_is_named(tmp_path):
+    hub = tmp_path / "hub" / "models--me--mine"
+    for commit in ("abc", "def"):
+        moved("gpt2_plain", hub / "snapshots" / commit)
+    with pytest.raises(ValueError, match="snapshots holds 2 snapshots; name one: abc, def"):
+        huggingface.folder_of(hub)
+    (hub / "refs").mkdir()
+    (hub / "refs" / "main").write_text("def\n")
+    assert huggingface.folder_of(hub) == huggingface.folder_of(hub / "snapshots") == hub / "snapshots" / "def"
+    with pytest.raises(ValueError, match="is a hub cache of several models: name one of models--me--mine in it"):
+        huggingface.folder_of(tmp_path / "hub")
+    shutil.rmtree(hub / "snapshots" / "abc")
+    shutil.rmtree(hub / "snapshots" / "def")
+    with pytest.raises(ValueError, match="is empty: download the model again"):
+        huggingface.folder_of(hub)
+
+
+@pytest.mark.parametrize("add", ["_orig_mod.", "module.", "module._orig_mod."])
+def test_what_torch_adds_to_names_is_no_part_of_them(tmp_path, add):
+    for name, read in (("gpt2_plain", load_gpt2), ("bert_plain", lambda folder: load_encoder(folder).encoder)):
+        folder, arrays, config = copied(name, tmp_path / name)
+        plain = read(folder)
+        config.pop("model_type", None)
+        config.pop("architectures", None)
+        written(folder, {add + key: array for key, array in arrays.items()}, config)
+        assert same(read(folder), plain)
+        assert model_type(folder) == name.partition("_")[0]
+
+
+def test_a_name_that_torch_compiled_is_no_second_array(tmp_path):
+    folder, arrays, config = copied("gpt2_plain", tmp_path)
+    name = next(iter(arrays))
+    written(folder, arrays | {f"_orig_mod.{name}": arrays[name]}, config)
+    with pytest.raises(ValueError, match="which one counts"):
+        load_gpt2(folder)
+
+
+@pytest.mark.parametrize("beside", ["alone", "beside a model", "as a file", "by its arrays"])
+def test_an_adapter_is_named_with_its_model_and_the_line_that_merges_them(tmp_path, beside):
+    folder, _, config = copied("gpt2_plain", tmp_path / "lora")
+    said = {"base_model_name_or_path": "me/mine", "task_type": "CAUSAL_LM"}
+    path = folder
+    if beside == "by its arrays":
+        written(folder, {"base_model.model.h.0.attn.c_attn.lora_A.weight": np.zeros((2, 2), np.float32)}, config)
+        of, kind = "", "ForFeatureExtraction"
+    else:
+        (folder / "adapter_config.json").write_text(json.dumps(said))
+        of, kind = " of me/mine", "ForCausalLM"
+        if beside != "beside a model":
+            (folder / "model.safetensors").rename(folder / "adapter_model.safetensors")
+    if beside == "as a file":
+        path = folder / "adapter_model.safetensors"
+    with pytest.raises(ValueError, match=rf"lora holds an adapter{of} \(LoRA\), which changes a model") as refused:
+        load_gpt2(path)
+    assert f"from peft import AutoPeftModel{kind} as A" in str(refused.value)
+    assert str(refused.value).endswith(f"and name {tmp_path}/lora-merged")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_model_of_llama_cpp_is_named_with_the_line_that_converts_it(tmp_path):
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    for path in (tmp_path, tmp_path / "m.gguf"):
+        with pytest.raises(
+            ValueError, match=r"m\.gguf is a model of llama\.cpp, and its numbers are rounded"
+        ) as refused:
+            load_encoder(path)
+        assert "gguf_file=" in str(refused.value)
+    # Beside files that are read, it is left alone.
+    moved("bert_plain", tmp_path / "both")
+    (tmp_path / "both" / "m.gguf").write_bytes(b"GGUF")
+    assert huggingface.folder_of(tmp_path / "both") == tmp_path / "both"

@@ -117,6 +117,31 @@ def test_a_folder_of_robertas_with_two_tables(tmp_path):
     refused(tmp_path, "merges.txt cannot be read")
 
 
+@pytest.mark.parametrize("name", ["vocab_txt", "tokenizer_config_json", "config_json"])
+def test_the_mark_that_some_editors_write_first_is_no_part_of_a_file(tmp_path, name):
+    files = {"vocab_txt": "\n".join(WORDS), "tokenizer_config_json": '{"do_lower_case": true}'}
+    plain, text = pretrained.load_folder(folder_of("bert_plain", tmp_path, **files))
+    file = tmp_path / name.replace("_json", ".json").replace("_txt", ".txt")
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    encoder, same = pretrained.load_folder(tmp_path)
+    assert (same, encoder.config) == (text, plain.config)
+    assert same.pad == 0
+
+
+def test_tables_of_a_roberta_may_begin_with_that_mark_too(tmp_path):
+    numbers = json.dumps({token: number for number, token in enumerate(LETTERS)})
+    files = {"vocab_json": f"\ufeff{numbers}", "merges_txt": "\ufeff#version: 0.2\na b\nc d\n"}
+    _, text = pretrained.load_folder(folder_of("roberta_plain", tmp_path, **files))
+    assert text.encode_text("abcd").tolist() == [9, 10]
+
+
+def test_a_vocabulary_is_read_where_the_model_was_found(tmp_path):
+    files = {"vocab_txt": "\n".join(WORDS), "tokenizer_config_json": '{"do_lower_case": true}'}
+    folder_of("bert_plain", tmp_path / "0_Transformer", **files)
+    _, text = pretrained.load_folder(tmp_path)
+    assert text.encode_text("Abc C").tolist() == [5, 9, 10, 7]
+
+
 def test_parts_that_do_not_go_together_are_refused(tmp_path):
     lower = '{"do_lower_case": true}'
     short = folder_of("bert_plain", tmp_path / "1", vocab_txt="\n".join(WORDS[:-1]), tokenizer_config_json=lower)

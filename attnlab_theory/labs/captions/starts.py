@@ -8,6 +8,7 @@ import jax
 
 from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.checkpoint import Saved, load_model
+from attnlab_theory.language.models import huggingface
 from attnlab_theory.language.models.gpt import GPT, load_gpt2
 from attnlab_theory.language.text.bpe import BPE
 from attnlab_theory.language.text.own_tokens import OwnTokens
@@ -57,6 +58,7 @@ def cut_gpt2(path: Path, *, layers: int, block: int, dropout: float) -> Saved:
 
     Source: Tsinghua University, Artificial Neural Networks, homework 3: three layers of twelve.
     """
+    path = huggingface.folder_of(path) if path.is_dir() else path
     text, beside = BPE(), path.with_name("config.json")
     whole = load_gpt2(path, heads=None if beside.exists() or path.is_dir() else HEADS)
     config = whole.config

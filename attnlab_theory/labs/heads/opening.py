@@ -48,8 +48,10 @@ def opened(model: Path, sentences: Sequence[str], *, tell: Tell = untold) -> Any
 def _read(model: Path, sentences: Sequence[str], tell: Tell) -> AnyReading:
     if str(model) == MINILM:
         return encoder.reading(*pretrained.minilm(), sentences)
+    huggingface.refuse_another_format(model)
     folder = model.parent if _is_file_of_folder(model) else model
     if folder.is_dir():
+        folder = huggingface.folder_of(folder)
         if model_type(folder) == "gpt2":
             return _gpt2(folder, sentences, tell)
         return encoder.reading(*pretrained.load_folder(folder, tell=tell), sentences)

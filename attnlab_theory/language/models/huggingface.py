@@ -43,11 +43,118 @@ def tell_set_aside(file: Path, names: Sequence[str], tell: Tell) -> None:
 
 
 def weights_file(path: str | os.PathLike[str]) -> Path:
-    """The file itself. For a folder, its `model.safetensors`, or the index of several files."""
+    """The file itself. For a folder, its `model.safetensors`, or the index of several files.
+
+    Raises:
+        ValueError: as `folder_of`, or if the file is of another format.
+    """
     if not Path(path).is_dir():
+        refuse_another_format(Path(path))
         return Path(path)
-    whole, index = (Path(path) / (WEIGHTS + end) for end in ("", INDEX))
+    whole, index = (folder_of(path) / (WEIGHTS + end) for end in ("", INDEX))
     return index if index.is_file() and not whole.is_file() else whole
+
+
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """The folder in which the files of a model lie, if another one was named.
+
+    A model of sentence-transformers lies in `0_Transformer`, or where its modules.json says. A hub cache,
+    `models--OWNER--NAME`, keeps its models in `snapshots/HASH`.
+
+    Args:
+        path: of a folder.
+
+    Raises:
+        ValueError: if it holds an adapter, a model of another format alone, or several snapshots.
+    """
+    folder = Path(path)
+    if (folder / "adapter_config.json").is_file():
+        raise ValueError(_adapter(folder))
+    if any((folder / name).is_file() for name in ("config.json", WEIGHTS, WEIGHTS + INDEX, *OTHERS)):
+        return folder
+    if (inside := folder / _module_path(folder)) != folder and inside.is_dir():
+        return folder_of(inside)
+    snapshots = folder if folder.name == "snapshots" else folder / "snapshots"
+    if snapshots.is_dir():
+        return folder_of(_snapshot(snapshots))
+    if others := sorted(folder.glob("*.gguf")):
+        refuse_another_format(others[0])
+    if models := sorted(each.name for each in folder.glob("models--*") if each.is_dir()):
+        raise ValueError(f"{folder} is a hub cache of several models: name one of {listed(models)} in it")
+    return folder
+
+
+def _module_path(folder: Path) -> str:
+    """The folder of the transformer among the modules of sentence-transformers; empty if there are none."""
+    table = folder / "modules.json"
+    if not table.is_file():
+        return "0_Transformer"
+    try:
+        modules = json.loads(inputs.content(table, most=inputs.MOST_JSON).decode("utf-8-sig"))
+        paths = [str(each["path"]) for each in modules if str(each["type"]).endswith(".Transformer")]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ValueError(
+            f"{table} does not list the modules of sentence-transformers: name the folder inside"
+        ) from None
+    # A name alone: whoever wrote the table does not choose another place of this disk.
+    return paths[0] if paths and Path(paths[0]).name == paths[0] else ""
+
+
+def _snapshot(snapshots: Path) -> Path:
+    """The snapshot that a hub cache calls main, or the only one."""
+    found = sorted(each for each in snapshots.iterdir() if each.is_dir())
+    main = snapshots.parent / "refs" / "main"
+    if main.is_file():
+        said = main.read_text("utf-8", errors="replace").strip()
+        found = [each for each in found if each.name == said] or found
+    if len(found) != 1:
+        many = f"holds {len(found)} snapshots; name one: {listed(each.name for each in found)}"
+        raise ValueError(f"{snapshots} {many if found else 'is empty: download the model again'}")
+    return found[0]
+
+
+def refuse_another_format(file: Path) -> None:
+    """Refuse a file of llama.cpp, and one that holds an adapter.
+
+    Raises:
+        ValueError: with the line that makes a model of it.
+    """
+    if file.suffix.lower() == ".gguf":
+        code = (
+            f"import transformers as t; f = {str(file.parent)!r}; "
+            f"t.AutoModel.from_pretrained(f, gguf_file={file.name!r}).save_pretrained(f)"
+        )
+        raise ValueError(
+            f"{file} is a model of llama.cpp, and its numbers are rounded to a few bits: name the model that it "
+            f"was made of, or convert it with python -c {shlex.quote(code)}"
+        )
+    if file.name.startswith("adapter_model."):
+        raise ValueError(_adapter(file.parent))
+
+
+TASKS = {"CAUSAL_LM": "ForCausalLM", "SEQ_CLS": "ForSequenceClassification", "TOKEN_CLS": "ForTokenClassification"}
+"""Ends of the classes by which peft opens an adapter, by the task that the adapter names."""
+
+
+def _adapter(folder: Path) -> str:
+    beside = folder / "adapter_config.json"
+    said = json_object(beside) if beside.is_file() else {}
+    of = f" of {said['base_model_name_or_path']}" if said.get("base_model_name_or_path") else ""
+    kind = f"AutoPeftModel{TASKS.get(str(said.get('task_type')), 'ForFeatureExtraction')}"
+    merged = str(folder.with_name(f"{folder.absolute().name}-merged"))
+    code = (
+        f"from peft import {kind} as A; m = A.from_pretrained({str(folder)!r}); "
+        f"m.merge_and_unload().save_pretrained({merged!r})"
+    )
+    return (
+        f"{folder} holds an adapter{of} (LoRA), which changes a model and is none: merge the two with "
+        f"python -c {shlex.quote(code)}, and name {merged}"
+    )
+
+
+def plain_name(name: str) -> str:
+    """The name of an array without what torch.compile and torch's data parallelism add to it."""
+    return name.replace("_orig_mod.", "").removeprefix("module.")
 
 
 def arrays_of(file: Path, *, reader: str, prefix: str) -> dict[str, np.ndarray]:
@@ -66,7 +173,9 @@ def arrays_of(file: Path, *, reader: str, prefix: str) -> dict[str, np.ndarray]:
     stored = _of_index(file) if file.name.endswith(INDEX) else _loaded(file)
     arrays: dict[str, np.ndarray] = {}
     for name, array in stored.items():
-        if arrays.setdefault(name.removeprefix(prefix), array) is not array:
+        if ".lora_" in name:
+            raise ValueError(_adapter(file.parent))
+        if arrays.setdefault(plain_name(name).removeprefix(prefix), array) is not array:
             raise ValueError(f"{file} holds {name!r} with and without {prefix!r}: which one counts?")
     return arrays
 
@@ -194,7 +303,7 @@ def json_object(file: Path) -> dict[str, Any]:
     if not file.exists():
         raise ValueError(f"no such file: {file}")
     try:
-        fields = json.loads(inputs.content(file, most=inputs.MOST_JSON).decode("utf-8"))
+        fields = json.loads(inputs.content(file, most=inputs.MOST_JSON).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is not JSON: {one_line(error)}") from None
     if not isinstance(fields, dict):

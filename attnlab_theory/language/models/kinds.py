@@ -51,6 +51,7 @@ def _of_names(file: Path) -> str | None:
                 names = list(arrays.keys())
     except (SafetensorError, OSError, ValueError):
         return None
+    names = list(map(huggingface.plain_name, names))
     begins = BARE | {f"{kind}.": kind for kind in READ}
     return next((kind for begin, kind in begins.items() if any(name.startswith(begin) for name in names)), None)
 

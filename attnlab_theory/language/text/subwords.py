@@ -201,13 +201,13 @@ def package() -> Any:
 
 
 def text_of(path: Path) -> str:
-    """The text of a local file.
+    """The text of a local file, without the mark that some editors write first.
 
     Raises:
         ValueError: if it is missing or no UTF-8.
     """
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
