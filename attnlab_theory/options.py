@@ -10,9 +10,10 @@ import dataclasses
 import io
 import os
 import re
-from collections.abc import Callable, Mapping
+import typing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 
@@ -22,7 +23,13 @@ MEANT = {
     "--batch-size": ("batch", "bs", "per_device_train_batch_size", "train_batch_size"),
     "--layers": ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "depth"),
     "--heads": ("n_head", "n_heads", "num_heads", "num_attention_heads"),
-    "--width": ("n_embd", "hidden_size", "hidden_dim", "embed_dim", "d_model", "dim"),
+    "--width": ("n_embd", "hidden", "hidden_size", "hidden_dim", "embed_dim", "d_model", "dim"),
+    "--length": ("seq_len", "sequence_length", "max_length", "n_tokens"),
+    "--features": ("num_features", "n_features"),
+    "--queries": ("q", "query"),
+    "--keys": ("k", "key"),
+    "--question": ("problem", "exercise", "task"),
+    "--rubric": ("assignment", "hw"),
     "--block-size": ("block", "max_length", "max_len", "context", "context_length", "seq_len", "n_positions"),
     "--dropout": ("drop", "dropout_rate", "resid_pdrop", "hidden_dropout_prob"),
     "--seed": ("random_seed", "manual_seed", "rng_seed"),
@@ -33,6 +40,27 @@ MEANT = {
     "--precision": ("dtype", "fp16", "bf16", "amp"),
 }
 """The names of options in other programs. The option that looks most alike may mean something else."""
+
+DEVICE = "chooses a device, and jax does that: set JAX_PLATFORMS=cpu before the command, or leave it out"
+RECIPE = "belongs to the recipe, which the homework gives: leave it out"
+LOG = "names a log of another program, and none is written here: leave it out"
+NOWHERE: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("--device", "--d", "--gpu", "--gpus", "--cuda", "--cpu", "--no_cuda", "--accelerator"), DEVICE
+    ),
+    **dict.fromkeys(
+        ("--num_workers", "--workers"), "is for loaders of data, and none is needed here: leave it out"
+    ),
+    **dict.fromkeys(
+        ("--compile", "--jit", "--no_compile"), "is about compiling, which is always done: leave it out"
+    ),
+    **dict.fromkeys(
+        ("--weight_decay", "--wd", "--betas", "--grad_norm_clip", "--grad_clip", "--max_grad_norm"), RECIPE
+    ),
+    **dict.fromkeys(("--warmup", "--warmup_tokens", "--warmup_steps", "--final_tokens", "--lr_decay"), RECIPE),
+    **dict.fromkeys(("--tb_expt_name", "--tensorboard", "--wandb", "--log_dir", "--logdir", "--run_name"), LOG),
+}
+"""Options of other programs that no command needs, with underscores, and the line about each."""
 
 UNKNOWN = re.compile(
     r"(?:Unrecognized options; )?Unrecognized options: (.*?)"
@@ -72,7 +100,13 @@ class RunOptions:
     """Judge on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
 
-def parsed_in_one_line(parse: Callable[[], T], elsewhere: Mapping[str, str] | None = None) -> T:
+def parsed_in_one_line(
+    parse: Callable[[], T],
+    elsewhere: Mapping[str, str] | None = None,
+    *,
+    given: Sequence[str] = (),
+    known: Collection[str] | None = None,
+) -> T:
     """Parse a command line with tyro. A mistake gets one line instead of tyro's box.
 
     Where the variable NO_COLOR is set, the help has no colours. tyro itself does not know the variable.
@@ -80,6 +114,8 @@ def parsed_in_one_line(parse: Callable[[], T], elsewhere: Mapping[str, str] | No
     Args:
         parse: calls tyro.
         elsewhere: options of other programs or older versions, with underscores, and the line about each.
+        given: the words of the command line.
+        known: the options that the command has, such as --block-size. No other is suggested. None: all are known.
 
     Raises:
         ValueError: if the command line is mistaken.
@@ -94,18 +130,22 @@ def parsed_in_one_line(parse: Callable[[], T], elsewhere: Mapping[str, str] | No
             return parse()
     except SystemExit as leaving:
         if leaving.code:
-            raise ValueError(_one_line(complaint.getvalue(), elsewhere or {})) from None
+            said = _one_line(complaint.getvalue(), {**NOWHERE, **(elsewhere or {})}, known)
+            # A word is missing where an older homework gave it by an option.
+            if "Missing value for argument" in said and (told := _told(given, elsewhere or {})):
+                said = told
+            raise ValueError(said) from None
         raise
 
 
-def _one_line(box: str, elsewhere: Mapping[str, str]) -> str:
+def _one_line(box: str, elsewhere: Mapping[str, str], known: Collection[str] | None) -> str:
     # Where a terminal knows ASCII alone, so are the box's edges.
     edges = re.compile("[╭╰+][─-].*")
     lines = [re.sub(r"^[│|] ?| ?[│|]$", "", line).strip() for line in box.splitlines() if not edges.match(line)]
     lines = ["; " if re.fullmatch("[─-]+", line) else line for line in lines]
     text = re.sub(r"\s*; ", "; ", " ".join(" ".join(lines).split()))
     unknown = UNKNOWN.search(text)
-    if unknown and (said := _unknown(unknown[1], elsewhere)):
+    if unknown and (said := _unknown(unknown[1], elsewhere, known)):
         return text[: unknown.start()] + said + text[unknown.end() :]
     if number := NO_NUMBER.search(text):
         return "{0} takes {2}, not {1}: {3}".format(*number.group(1, 2), NUMBERS[number[3]], number[4])
@@ -120,13 +160,21 @@ def _choices(said: re.Match[str]) -> str:
     return f"Expected one of ({', '.join(sorted(choice for choice in choices if choice != repr('None')))})"
 
 
-def _unknown(said: str, elsewhere: Mapping[str, str]) -> str:
-    """The line about options that a command lacks. Empty if no other option means the same."""
-    options = [word.partition("=")[0] for word in re.split(r"[,\s]+", said) if word.startswith("-")]
-    for option in options:
+def _told(words: Iterable[str], elsewhere: Mapping[str, str]) -> str:
+    """The line about the first option that has one; empty if none has."""
+    for option in (word.partition("=")[0] for word in words if word.startswith("-")):
         if (named := f"--{option.lstrip('-').replace('-', '_')}") in elsewhere:
             return f"{option} {elsewhere[named]}"
-    meant = {option: meaning for option in options if (meaning := _meaning(option))}
+    return ""
+
+
+def _unknown(said: str, elsewhere: Mapping[str, str], known: Collection[str] | None) -> str:
+    """The line about options that a command lacks. Empty if no other option means the same."""
+    words = re.split(r"[,\s]+", said)
+    if told := _told(words, elsewhere):
+        return told
+    options = [word.partition("=")[0] for word in words if word.startswith("-")]
+    meant = {option: meaning for option in options if (meaning := _meaning(option, known))}
     if not meant:
         return ""
     others = [option for option in options if option not in meant]
@@ -135,7 +183,18 @@ def _unknown(said: str, elsewhere: Mapping[str, str]) -> str:
     return f"there is no {names}{unknown}"
 
 
-def _meaning(option: str) -> str | None:
-    """The option that other programs call by this name."""
+def _meaning(option: str, known: Collection[str] | None) -> str | None:
+    """The option of the command that other programs call by this name."""
     name = option.lstrip("-").replace("-", "_").lower()
-    return next((ours for ours, theirs in MEANT.items() if name in theirs), None)
+    ours = (ours for ours, theirs in MEANT.items() if name in theirs)
+    return next((each for each in ours if known is None or each in known), None)
+
+
+def names_of(options: Any) -> Iterator[str]:
+    """The options of a class and of the classes inside it, such as --block-size."""
+    if dataclasses.is_dataclass(options):
+        for name, hint in typing.get_type_hints(options).items():
+            yield f"--{name.replace('_', '-')}"
+            yield from names_of(hint)
+    for part in typing.get_args(options):
+        yield from names_of(part)

@@ -98,7 +98,7 @@ def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str
     """Options of one command, or of one of several."""
     import tyro
 
-    from attnlab_theory.options import parsed_in_one_line
+    from attnlab_theory.options import names_of, parsed_in_one_line
 
     config = (
         tyro.conf.FlagCreatePairsOff,
@@ -118,7 +118,8 @@ def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str
             return tyro.extras.subcommand_cli_from_dict(options, prog=prog, args=arguments, config=config)
         return tyro.cli(options, prog=prog, args=arguments, config=config, registry=registry)
 
-    command = parsed_in_one_line(parse, getattr(options, "elsewhere", None))
+    elsewhere = getattr(options, "elsewhere", None)
+    command = parsed_in_one_line(parse, elsewhere, given=arguments, known={*names_of(options)})
     bounds.refuse_beyond(command)
     files.force(_forced(command))
     return command

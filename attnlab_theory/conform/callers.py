@@ -16,7 +16,7 @@ from attnlab_theory.conform.harness import Host, fault, load
 from attnlab_theory.sandbox import limits
 from attnlab_theory.sandbox.fences import FENCES, Fence, warning
 from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason, plain
-from attnlab_theory.sandbox.submission import Reply, Submission
+from attnlab_theory.sandbox.submission import Reply, Submission, of_call
 
 HARNESS = Path(__file__).with_name("harness.py")
 
@@ -147,6 +147,8 @@ def place_of(target: str) -> Place:
     """
     where, _, names = target.rpartition("::") if "::" in target else target.rpartition(":")
     if not where or not all(part.isidentifier() for part in names.split(".")):
+        if remedy := of_call(target):
+            raise ValueError(remedy)
         raise ValueError(f"TARGET is FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION, not {plain(target)!r}")
     if "::" in target:
         path = Path(where)

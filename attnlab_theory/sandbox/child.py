@@ -116,11 +116,19 @@ def _function(module: ModuleType, names: list[str]) -> tuple[str, Callable[..., 
 
 def _instance(path: str, name: str, kind: type) -> Callable[..., Any]:
     """An instance of a class, made without arguments. Whoever names a class means its instance."""
+    instance = "model" if name != "model" else "instance"
+    if missing := _needed(kind):
+        torch = sys.modules.get("torch")
+        ends = ".eval()" if torch is not None and issubclass(kind, torch.nn.Module) else ""
+        given = ", ".join(f"{each}=..." for each in missing)
+        raise Broken(
+            f"is a class that must be given {', '.join(missing)}: write {instance} = {name}({given}){ends} into a "
+            f"file that imports it, and name that: ::{instance}"
+        )
     try:
         with _explained(path):
             made = kind()
     except Broken as broken:
-        instance = "model" if name != "model" else "instance"
         raise Broken(
             f"is a class, and making an instance without arguments {broken}: write {instance} = {name}(...) into a "
             f"file that imports it, with .eval() if it is a module of torch's, and name that: ::{instance}"
@@ -128,6 +136,18 @@ def _instance(path: str, name: str, kind: type) -> Callable[..., Any]:
     if not callable(made):
         raise Broken(f"is a class whose instances cannot be called: it needs a __call__{_nearest('forward', kind)}")
     return made
+
+
+def _needed(kind: type) -> list[str]:
+    """What a class must be given."""
+    import inspect
+
+    try:
+        wanted = inspect.signature(kind).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    left_out = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [each.name for each in wanted if each.default is inspect.Parameter.empty and each.kind not in left_out]
 
 
 def _evaluated(function: Callable[..., Any]) -> dict[str, str]:

@@ -5,6 +5,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import signal
 import time
 from collections import deque
@@ -45,6 +46,16 @@ class Reply(NamedTuple):
     """The dtype it was returned in."""
 
 
+def of_call(where: str) -> str:
+    """What to do instead of naming a call, such as FILE.py::GPT(config); empty if it is none."""
+    called = re.fullmatch(r"(.+?)::(\w+)\((.*)\)", where, re.DOTALL)
+    if not called:
+        return ""
+    file, name, given = called.groups()
+    remedy = f"write model = {name}({given}) into {file}, and name {file}::model" if given else f"name {file}::{name}"
+    return plain(f"expected FILE.py::FUNCTION, and {where} is a call: {remedy}")
+
+
 def split(where: str) -> tuple[Path, str]:
     """The file and the function of `FILE.py::FUNCTION`.
 
@@ -52,6 +63,8 @@ def split(where: str) -> tuple[Path, str]:
         BrokenAnswer: if the form is another, or there is no such file.
     """
     name, found, function = where.rpartition("::")
+    if remedy := of_call(where):
+        raise BrokenAnswer(remedy)
     if not found or not name or not function.isidentifier():
         raise BrokenAnswer(f"expected FILE.py::FUNCTION, not '{plain(where)}'")
     path = Path(name)

@@ -138,6 +138,11 @@ def with_no_rows(x):
     return {"mean": x.mean(axis=-2).ravel(), 3: 1.5}
 
 
+class Failing:
+    def __init__(self, *widths, **more):
+        raise RuntimeError("no")
+
+
 class Wide:
     def __init__(self, width):
         pass
@@ -232,10 +237,14 @@ def test_json_says_how_the_function_was_asked(capsys):
         ("like_a_language_model", "given [12, 8] it raised IndexError: "),
         (
             "Wide",
-            "models.py::Wide is a class, and making an instance without arguments raised TypeError: "
-            "Wide.__init__() missing 1 required positional argument: 'width'",
+            "models.py::Wide is a class that must be given width: write model = Wide(width=...) into a file that "
+            "imports it, and name that: ::model",
         ),
-        ("Wide", "write model = Wide(...) into a file that imports it, with .eval() if it is a module of torch's"),
+        (
+            "Wide(7)",
+            "models.py::Wide(7) is a call: write model = Wide(7) into models.py, and name models.py::model",
+        ),
+        ("Failing", "is a class, and making an instance without arguments raised RuntimeError: no (line "),
         ("Module", "is a class whose instances cannot be called: it needs a __call__"),
         ("with_two_names", "a dictionary of left [12, 8], right [12, 8], and several of them have a row for each"),
         ("with_no_rows", "returned a dictionary of mean [8], 3 [], and none of them has a row for each position"),

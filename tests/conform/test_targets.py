@@ -259,6 +259,10 @@ def test_a_function_of_one_head_is_judged_in_its_own_layout(capsys, at):
         ("absent.py::f", "there is no file"),
         ("targets.py:right", "two colons: targets.py::right"),
         ("no_such_module_anywhere:f", "there is no module"),
+        (
+            "targets.py::Class(config)",
+            "is a call: write model = Class(config) into targets.py, and name targets.py::model",
+        ),
         ("targets.py", "TARGET is FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION"),
     ],
 )

@@ -163,7 +163,9 @@ class Knowledge(Tasks):
 
     elsewhere: ClassVar[Mapping[str, str]] = {
         "--bottleneck_dim": "belongs to the perceiver of the homework of 2022 and 2023, which is not here",
-        "--tb_expt_name": "names a log of TensorBoard, and none is written here: leave it out",
+        "--function": "stands without a name here: attnlab knowledge pretrain VARIANT CORPUS",
+        "--variant": "stands without a name here: attnlab knowledge pretrain VARIANT CORPUS",
+        "--pretrain_corpus_path": "stands without a name here: attnlab knowledge pretrain VARIANT CORPUS",
         "--finetune_lr": "is the learning rate of finetune; in pretrain it is --lr",
         "--pretrain_lr": "is the learning rate of pretrain; in finetune it is --lr",
     }
