@@ -11,8 +11,11 @@ from typing import Any
 
 from attnlab_theory import files, interrupts
 
-UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that a terminal obeys, or that it cannot show."""
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""Characters that a terminal obeys, or that nobody sees."""
 
 LONGEST = 1500
 """The most characters of an error's line. What somebody typed may be as long as a book."""
@@ -59,16 +62,29 @@ def refuse(message: str) -> int:
     return 2
 
 
-def visible(text: str) -> str:
-    """Text whose control characters are written out: a name in a file must not command somebody's terminal.
+def visible(text: str, *, lines: bool = True) -> str:
+    """A stranger's text for people: what a terminal obeys, and what nobody sees, is written out.
 
-    Lines and tabs stay. Also written out are marks that turn the direction of writing, and halves of characters.
+    Names, messages, outputs and cells pass through here, whether they go to a terminal, a page, a table or JUnit.
+    Written out are also marks that turn the direction of writing, and halves of characters.
+
+    Args:
+        text: of the stranger.
+        lines: whether lines and tabs stay.
     """
-    return UNSEEN.sub(_written_out, text)
+    text = UNSEEN.sub(_written_out, text)
+    return text if lines else re.sub("[\\t\\n]", _written_out, text)
+
+
+def say(*lines: str) -> None:
+    """Print lines in which a stranger may have written."""
+    print(*map(visible, lines), sep="\n", flush=True)
 
 
 def _written_out(found: re.Match[str]) -> str:
-    return "".join(f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in found[0])
+    # A byte that is no character came as half of one.
+    codes = [ord(c) - 0xDC00 if 0xDC80 <= ord(c) <= 0xDCFF else ord(c) for c in found[0]]
+    return "".join(f"\\x{n:02x}" if n < 256 else f"\\u{n:04x}" if n < 65536 else f"\\U{n:08x}" for n in codes)
 
 
 def _in_one_line(command: Callable[[], int]) -> int:

@@ -5,15 +5,23 @@ import html.parser
 import json
 import os
 import pty
+import xml.etree.ElementTree
 
 import pytest
 from matplotlib.figure import Figure
+from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from attnlab_theory import exits
 from attnlab_theory.book import pages
 from attnlab_theory.cli import main
-from attnlab_theory.report import record, style
+from attnlab_theory.conform import report
+from attnlab_theory.conform.finding import Verdict
+from attnlab_theory.conform.suite import Row
+from attnlab_theory.grader.classroom import gradebook
+from attnlab_theory.report import record, style, webpage
 from attnlab_theory.report.table import show
 from tests.report.test_record import FINDING
 
@@ -147,3 +155,64 @@ def test_a_terminal_gets_colours_and_bars_and_obeys_nothing_else():
 def test_half_a_character_is_written_out():
     assert exits.visible("\udcff\ud800") == r"\udcff\ud800"
     assert exits.visible("two\nlines\tand é") == "two\nlines\tand é"
+
+
+OBEYED = "\x1b[8m\x1b[1A\r\x9b2J\u202e\u200b"
+"""Hides what follows, goes a line up and to its beginning, clears the screen, turns the writing around."""
+
+
+def is_shown(text: str) -> bool:
+    return not exits.UNSEEN.search(text)
+
+
+@pytest.fixture
+def named(tmp_path, monkeypatch):
+    """A folder whose file has a name that a terminal obeys, and a function that answers for check and leaks."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"{OBEYED}.py").write_text("def f(x): return x\n")
+    return f"{OBEYED}.py::f"
+
+
+@pytest.mark.parametrize("words", [["check", "--question", "uw/1.2.1"], ["leaks"], ["conform"]], ids=lambda x: x[0])
+def test_no_command_lets_the_name_of_a_file_speak_to_the_terminal(named, words, capsys):
+    """Starts a process under fences."""
+    main([words[0], named, *words[1:]])
+    out, err = capsys.readouterr()
+    assert is_shown(out + err)
+    # What it finds in this function does not name it.
+    assert words == ["leaks"] or r"\x1b[8m\x1b[1A\x0d\x9b2J\u202e\u200b" in out
+
+
+@pytest.mark.parametrize("made", [Text, str, lambda text: Group(Text(text)), lambda text: Padding(text, 1)])
+def test_whatever_is_shown_on_the_terminal_is_seen(made, capsys):
+    show(made(f"a{OBEYED}b"))
+    table = Table()
+    table.add_column(made(OBEYED) if made in (Text, str) else "")
+    table.add_row(made(OBEYED))
+    show(table) if made in (Text, str) else None
+    assert is_shown(capsys.readouterr().out)
+
+
+def test_rows_of_a_target_stay_in_their_line_and_their_element():
+    row = Row(name=f"x{OBEYED}", verdict=Verdict.FAILS, line=f"gave {OBEYED}\nplain holds <&>", tried=1, ratio=2.0)
+    line = report.line_of(row)
+    assert is_shown(line)
+    assert "\n" not in line
+    read = xml.etree.ElementTree.fromstring(report.as_junit([row], f"{OBEYED}.py::f", "softmax").encode())
+    assert read.find("testcase/failure").get("message").endswith("plain holds <&>")
+    assert is_shown(xml.etree.ElementTree.tostring(read, encoding="unicode"))
+
+
+@pytest.mark.parametrize("text", [f"a{OBEYED}", "a;=1+1", "a; -1", "=1", "a|@x", " +1", ";\t=1", "a\n=1", "a,=1"])
+def test_a_cell_holds_no_formula_wherever_a_sheet_splits_its_line(text):
+    cell = gradebook.safe(text)
+    assert is_shown(cell)
+    assert "\n" not in cell
+    for split in (";", "|", "\t"):
+        assert not any(part.lstrip()[:1] in tuple(gradebook.FORMULA) for part in cell.split(split) if part.strip())
+
+
+def test_a_page_shows_what_a_name_would_hide():
+    page = webpage.document(f"<b>{OBEYED}", "")
+    assert is_shown(page)
+    assert r"&lt;b&gt;\x1b[8m" in page

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from attnlab_theory import exits
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -189,7 +191,7 @@ class Conform:
         if self.target is None or "::" in self.target or self.kind is not None:
             raise ValueError(f"--export stands alone, with a place: attnlab conform --export {self.export} vectors")
         write = {"npz": export.export_npz, "onnx": export.export_onnx}[str(self.export)]
-        print(f"Wrote {write(Path(self.target))}")
+        exits.say(f"Wrote {write(Path(self.target))}")
         return 0
 
     def _declared(self) -> dict[str, Any]:
@@ -263,8 +265,8 @@ class Conform:
         if other is not None and not forms:
             suite.against(other)
         if not self.json:
-            print(f"{self.target} as {self.kind}: {suite.kind.promise}\n")
-            print("\n".join(report.profile_lines(suite.profile)), "\n", sep="")
+            exits.say(f"{self._named} as {self.kind}: {suite.kind.promise}\n")
+            exits.say(*report.profile_lines(suite.profile), "")
         rows, folded, width = [], [], max(17, *(len(name) for name in suite.IDENTITIES))
         gradients = None
         if back is not None:
@@ -276,7 +278,7 @@ class Conform:
             if report.follows(row, rows, suite):
                 folded.append(row.name)
             elif not self.json:
-                print(report.line_of(row, width), flush=True)
+                exits.say(report.line_of(row, width))
         code = int(any(row.verdict == "fails" for row in rows) or (self.strict and bool(suite.never_passed)))
         seconds = time.monotonic() - begun
         places = [place_of(target) for target in (self.target, self.against) if target is not None]
@@ -313,14 +315,18 @@ class Conform:
             words = plurals.several(len(folded), "more row"), plurals.agree(len(folded), "fails", "fail")
             print(f"\nThe leak may be why {' '.join(words)}: {', '.join(folded)}. --json shows each.\n")
         for note in notes:
-            print(f"note: {note}")
+            exits.say(f"note: {note}")
         if snippet:
-            print("\nThe smallest counterexample, which needs the target and numpy:\n")
-            print("\n".join(f"    {line}" for line in snippet))
-        print(f"\n{report.summary(suite, rows, seconds)}")
+            exits.say("\nThe smallest counterexample, which needs the target and numpy:\n")
+            exits.say("\n".join(f"    {line}" for line in snippet))
+        exits.say(f"\n{report.summary(suite, rows, seconds)}")
         if shows:
-            print(f"\nFor a README:\n\n    {shows}")
+            exits.say(f"\nFor a README:\n\n    {shows}")
         return code
+
+    @property
+    def _named(self) -> str:
+        return exits.visible(str(self.target), lines=False)
 
     def _board(self) -> int:
         """Judge other libraries, and write the board. A wheel does not have what judges them: print its board."""
@@ -372,15 +378,15 @@ class Conform:
         if found.kind:
             seems = f"looks like {found.kind}: {KINDS[found.kind].promise}"
         if found.leak:
-            print(f"{self.target}: {found.leak}\n")
-        print(f"{self.target} {seems}\n")
-        print("\n".join(report.profile_lines(found.profile)))
+            exits.say(f"{self._named}: {found.leak}\n")
+        exits.say(f"{self._named} {seems}\n")
+        exits.say("\n".join(report.profile_lines(found.profile)))
         for line in found.contradictions:
-            print(f"\nBut {line}: this contradicts {found.kind}.")
+            exits.say(f"\nBut {line}: this contradicts {found.kind}.")
         for note in notes:
-            print(f"\nnote: {note}")
+            exits.say(f"\nnote: {note}")
         if found.kind:
-            print(f"\nType next: attnlab conform {self.target} --as {found.kind}{found.options}")
+            exits.say(f"\nType next: attnlab conform {self._named} --as {found.kind}{found.options}")
         if found.more:
-            print(f"After that: --as {', '.join(found.more)}")
+            exits.say(f"After that: --as {', '.join(found.more)}")
         return 0

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import tyro
 
+from attnlab_theory import exits
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -117,24 +119,24 @@ class Leaks:
             print(json.dumps(told, indent=1))
             return code
         if absent:
-            print(fences.warning(absent))
+            exits.say(fences.warning(absent))
         if way.said:
-            print(f"{self.function} was given and judged with {way.said}.")
-        print(leaks.picture(found))
-        print(sentence(cut))
+            exits.say(f"{asked.where} was given and judged with {way.said}.")
+        exits.say(leaks.picture(found))
+        exits.say(sentence(cut))
         if beyond is None:
-            print(f"Longer sequences were not tried, as it took {spent:.0f} s so far: raise --time-limit.")
+            exits.say(f"Longer sequences were not tried, as it took {spent:.0f} s so far: raise --time-limit.")
         else:
-            print(*edges.sentences(beyond), sep="\n")
+            exits.say(*edges.sentences(beyond))
         if not way.mixes:
-            print(
+            exits.say(
                 f"Each place is by itself: in {way.handing.named} no output moves with an input at another place. "
                 "Name other axes with --axes."
             )
         if asked.mode == "training":
-            print("The torch module was in training mode. It was judged in evaluation mode, after .eval().")
+            exits.say("The torch module was in training mode. It was judged in evaluation mode, after .eval().")
         if asked.optional:
-            print(f"never passed: {', '.join(asked.optional)}")
+            exits.say(f"never passed: {', '.join(asked.optional)}")
         return code
 
     def _at_edges(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from attnlab_theory import exits
 from attnlab_theory.cli.arrays import read_matrix
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Check:
             show(judgement_text(judged, show_output=self.show_output))
             if judged.again and not self.replay:
                 # A line of its own however wide the terminal is, so that it can be copied.
-                print(f"again: {judged.again}")
+                exits.say(f"again: {judged.again}")
         return judged.exit_code
 
     def _own(self) -> "dict[str, Contract]":

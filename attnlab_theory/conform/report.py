@@ -10,6 +10,7 @@ from attnlab_theory import __version__
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.suite import Row, Suite
+from attnlab_theory.exits import visible
 
 MARK = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.CONVENTION: "convention", Verdict.NOT_JUDGED: "-"}
 
@@ -64,7 +65,7 @@ def follows(row: Row, rows: Sequence[Row], suite: Suite) -> bool:
 
 def line_of(row: Row, width: int = 17) -> str:
     """One identity in one line, whose name has so many columns."""
-    return f"{row.name:{width}} {MARK[row.verdict]:10} {row.tried:>4}  {row.line}"
+    return f"{visible(row.name):{width}} {MARK[row.verdict]:10} {row.tried:>4}  {visible(row.line, lines=False)}"
 
 
 def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:
@@ -149,14 +150,14 @@ def _tolerance(row: Row) -> float | None:
 def as_junit(rows: Sequence[Row], target: str, kind: str) -> str:
     """The rows as JUnit's XML, which most continuous integrations read."""
     fails = sum(row.verdict is Verdict.FAILS for row in rows)
-    suite = xml.Element("testsuite", name=f"{target} as {kind}", tests=str(len(rows)), failures=str(fails))
+    suite = xml.Element("testsuite", name=visible(f"{target} as {kind}"), tests=str(len(rows)), failures=str(fails))
     for row in rows:
-        test = xml.SubElement(suite, "testcase", classname=f"conform.{kind}", name=row.name)
+        test = xml.SubElement(suite, "testcase", classname=f"conform.{kind}", name=visible(row.name))
         if row.verdict is Verdict.FAILS:
-            xml.SubElement(test, "failure", message=row.line)
+            xml.SubElement(test, "failure", message=visible(row.line))
         elif row.verdict is Verdict.NOT_JUDGED:
-            xml.SubElement(test, "skipped", message=row.line)
+            xml.SubElement(test, "skipped", message=visible(row.line))
         else:
-            xml.SubElement(test, "system-out").text = row.line
+            xml.SubElement(test, "system-out").text = visible(row.line)
     xml.indent(suite)
     return xml.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from attnlab_theory.exits import visible
 from attnlab_theory.grader import replay
 from attnlab_theory.grader.contract import Case, Contract
 from attnlab_theory.grader.contracts.frames import numbers
@@ -76,7 +77,9 @@ class Judgement:
             return ""
         case = json.dumps(replay.described(self.counterexample.case), separators=(",", ":"))
         words = ["attnlab", "check", self.where, "--question", self.contract.question, "--replay", case]
-        return shlex.join([*words, *(["--homework", self.contract.homework] if self.contract.homework else [])])
+        own = ["--homework", self.contract.homework] if self.contract.homework else []
+        # A name that a terminal would not show as it is cannot be copied: the case is enough.
+        return shlex.join([*words, *own] if visible(self.where, lines=False) == self.where else words[-2:])
 
     def as_json(self) -> dict[str, Any]:
         """The judgement as plain values. An infinite error becomes None."""
@@ -107,7 +110,7 @@ class Judgement:
             "cases": self.cases,
             "seed": self.seed,
             "notes": list(self.notes),
-            "output": printable(self.output),
+            "output": visible(self.output),
             "fences": [fence.name for fence in self.missing],
         }
 
@@ -126,11 +129,6 @@ def _plain(value: Any) -> Any:
 
 def _finite(number: float | None) -> float | None:
     return float(number) if number is not None and np.isfinite(number) else None
-
-
-def printable(output: str) -> str:
-    """What a submission printed, with nothing in it that a terminal obeys."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in output)
 
 
 def judgement_text(judgement: Judgement, *, show_output: bool = False) -> RenderableType:
@@ -157,7 +155,7 @@ def judgement_text(judgement: Judgement, *, show_output: bool = False) -> Render
         lines.append(Text(f"hint: {judgement.hint}", style="bold"))
     lines += [Text(note) for note in judgement.notes]
     if show_output:
-        lines += [Text("what it printed", style="bold"), Text(printable(judgement.output) or "nothing")]
+        lines += [Text("what it printed", style="bold"), Text(judgement.output or "nothing")]
     return Group(*lines)
 
 

@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from attnlab_theory.exits import visible
+
 EVERY = 10.0
 """Seconds between two lines."""
 
@@ -79,7 +81,7 @@ class Progress:
                     self._bar.start()
 
     def _say(self, text: str) -> None:
-        self.console.print(text, markup=False)
+        self.console.print(visible(text), markup=False)
 
 
 class Messages:
@@ -113,15 +115,15 @@ class Messages:
             if count and now - self._said < EVERY:
                 return
             self._said = now if count else self._said
-            self._console.print(text, markup=False)
+            self._console.print(visible(text), markup=False)
             return
         kind = re.sub("[0-9]+", "", text)
         if self._task is not None and kind == self._kind:
-            self._bar.update(self._task, description=escape(text), completed=done, total=total)
+            self._bar.update(self._task, description=escape(visible(text)), completed=done, total=total)
             return
         if self._task is not None:
             self._bar.remove_task(self._task)
-        self._kind, self._task = kind, self._bar.add_task(escape(text), completed=done, total=total)
+        self._kind, self._task = kind, self._bar.add_task(escape(visible(text)), completed=done, total=total)
 
 
 @contextlib.contextmanager
@@ -136,7 +138,7 @@ def counted(doing: str, *, quiet: bool = False) -> Iterator[Callable[[int, int],
     """
     console = Console(stderr=True, quiet=quiet)
     with _bar(console) if console.is_terminal else contextlib.nullcontext(_bar(console)) as bar:
-        task = bar.add_task(escape(doing), total=None)
+        task = bar.add_task(escape(visible(doing)), total=None)
         yield lambda done, planned: bar.update(task, completed=done, total=planned)
 
 
@@ -157,7 +159,7 @@ def said(text: str, *, quiet: bool = False) -> Iterator[None]:
         quiet: say nothing.
     """
     console = Console(stderr=True, quiet=quiet)
-    with console.status(f"{text} …") if console.is_terminal else contextlib.nullcontext():
+    with console.status(escape(f"{visible(text)} …")) if console.is_terminal else contextlib.nullcontext():
         yield
 
 

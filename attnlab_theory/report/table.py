@@ -210,19 +210,14 @@ def style_of(tally: Tally) -> str:
 def show(renderable: RenderableType) -> None:
     """Print on standard output. Without a terminal, lines are neither filled with spaces nor cut.
 
-    Control characters are written out, in strings and in the cells of tables.
+    Control characters are written out, in strings, in texts and in the cells of tables.
     """
     if isinstance(renderable, Group):
         for part in renderable.renderables:
             show(part)
         return
     console = Console(highlight=False)
-    if isinstance(renderable, str):
-        renderable = Text(visible(renderable))
-    if isinstance(renderable, Table):
-        for column in renderable.columns:
-            column._cells = [visible(cell) if isinstance(cell, str) else cell for cell in column._cells]
-            column.header = visible(column.header) if isinstance(column.header, str) else column.header
+    renderable = Text(visible(renderable)) if isinstance(renderable, str) else _visible(renderable)
     if console.is_terminal:
         console.print(renderable)
         return
@@ -233,6 +228,25 @@ def show(renderable: RenderableType) -> None:
     with console.capture() as captured:
         console.print(renderable)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _visible(renderable: RenderableType) -> RenderableType:
+    """The same with control characters written out; a text that had some loses the styles of its parts."""
+    match renderable:
+        case str():
+            return visible(renderable)
+        case Text():
+            plain = visible(renderable.plain)
+            return renderable if plain == renderable.plain else Text(plain, renderable.style)
+        case Table():
+            for column in renderable.columns:
+                column._cells = [_visible(cell) for cell in column._cells]
+                column.header = _visible(column.header)
+        case Padding():
+            renderable.renderable = _visible(renderable.renderable)
+        case _:
+            pass
+    return renderable
 
 
 def interval_text(interval: Interval, digits: int = 4) -> str:

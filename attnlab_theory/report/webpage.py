@@ -2,6 +2,8 @@
 
 import html
 
+from attnlab_theory.exits import visible
+
 STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
     "td,th{padding:.2em .8em;text-align:left;vertical-align:top;border-bottom:1px solid #ccc}"
@@ -15,9 +17,8 @@ HEAD = (
 
 
 def escaped(text: str) -> str:
-    """Text for HTML."""
-    # Half of a character has no place in a file of text.
-    return html.escape(text.encode("utf-8", "replace").decode())
+    """A stranger's text for HTML."""
+    return html.escape(visible(text))
 
 
 def document(title: str, body: str) -> str:

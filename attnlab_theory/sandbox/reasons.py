@@ -2,6 +2,8 @@
 
 import enum
 
+from attnlab_theory.exits import visible
+
 
 class Reason(enum.StrEnum):
     """What became of a submission."""
@@ -54,7 +56,5 @@ class BrokenAnswer(ValueError):
 
 def plain(text: str, most: int = 400) -> str:
     """A stranger's text as one line, cut at `most` characters, with nothing that a terminal obeys."""
-    line = "".join(
-        c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text[: 4 * most].split())
-    )
+    line = visible(" ".join(text[: 4 * most].split()))
     return line if len(line) <= most else line[: most - 3] + "..."

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnlab_theory.exits import visible
 from attnlab_theory.sandbox import fences
 from attnlab_theory.sandbox.enclosure import Enclosure, Terms
 from attnlab_theory.sandbox.exchange import Ended, Flooded, Late
@@ -127,7 +128,9 @@ class Submission:
         """The lines of a notebook that were not run, by its own words. Known inside the block."""
         self.optional: tuple[str, ...] = ()
         """The parameters after the first that need not be given, by its own words. Both are known in the block."""
-        self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
+        self.where = visible(where, lines=False)
+        """What it is called, for people."""
+        self.time_limit, self.any_framework = time_limit, any_framework
         self.wall_limit = patience(time_limit) if wall_limit is None else wall_limit
         self._enclosure = Enclosure(
             self.path if sees is None else sees,
@@ -262,7 +265,7 @@ class Submission:
         self.optional = tuple(plain(str(name)) for name in optional) if isinstance(optional, list) else ()
         self.left_out = plain(str(message.get("left_out", "")))
         if named != self.function:
-            self.function, self.where = named, f"{self.path}::{named}"
+            self.function, self.where = named, visible(f"{self.path}::{named}", lines=False)
         if "broken" in message:
             raise self._broken(f" {plain(str(message['broken']))}", reason, lacks=message.get("lacks") is True)
         return arrays

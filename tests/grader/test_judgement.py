@@ -167,7 +167,7 @@ def test_what_an_answer_prints_is_shown_when_it_is_asked_for(capsys, file):
     where = file(source)
     assert "asked" not in check(capsys, where, "--question", "uw/1.2.1")[1]
     shown = check(capsys, where, "--question", "uw/1.2.1", "--show-output")[1]
-    assert "what it printed\nloading \N{REPLACEMENT CHARACTER}[31m\nasked\nasked\n" in shown
+    assert r"what it printed/loading \x1b[31m/asked/asked/".replace("/", "\n") in shown
     assert json.loads(check(capsys, where, "--question", "uw/1.2.1", "--json")[1])["output"].count("asked") == 2
 
 
@@ -310,7 +310,7 @@ def test_other_spellings_and_other_years_lead_to_the_question(subtests):
     ("text", "line"),
     [
         ("two\nlines", "two lines"),
-        ("\x1b[2J", "\ufffd[2J"),
+        ("\x1b[2J", r"\x1b[2J"),
         ("a" + 30 * " " + "b", "a b"),
         (10 * "x", 10 * "x"),
         (11 * "x", 7 * "x" + "..."),

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnlab_theory.grader.classroom.hand_ins import shown
+from attnlab_theory.exits import visible
 from attnlab_theory.grader.classroom.marks import Attendance, Mark, Row
 from attnlab_theory.grader.classroom.rubric import Rubric
 from attnlab_theory.grader.classroom.senders import Student
@@ -23,6 +24,8 @@ MOST_SHOWN = 2000
 
 PRESENT = Attendance()
 """Where no roster was named, nobody is missing."""
+BEGINS = re.compile(rf"(^|[;|])(?=\s*[{re.escape(FORMULA)}])")
+"""Where a cell begins with a formula. In some countries sheets split lines at semicolons."""
 
 STYLES = {"right": "green", "by hand": "yellow"}
 
@@ -64,12 +67,12 @@ def csv_text(rows: Sequence[Row], rubric: Rubric, attendance: Attendance = PRESE
 
 def _students(students: Sequence[Student]) -> tuple[str, str]:
     """Their ids and their names, as two cells."""
-    return safe("; ".join(each.id for each in students)), safe("; ".join(shown(each.name) for each in students))
+    return safe("; ".join(each.id for each in students)), safe("; ".join(visible(each.name, lines=False) for each in students))
 
 
 def safe(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.lstrip(" ")[:1] in tuple(FORMULA) else text
+    """A stranger's text in which no spreadsheet finds a formula, wherever it splits lines."""
+    return visible(BEGINS.sub(r"\1'", text), lines=False)
 
 
 def word(row: Row, part: str) -> str:
@@ -177,7 +180,8 @@ def table(rows: Sequence[Row], rubric: Rubric, seed: int, attendance: Attendance
         if row.hand_in.instead_of:
             lines.append(Text(f"{row.hand_in.name} is judged instead of {', '.join(row.hand_in.instead_of)}"))
     if attendance.missing:
-        lines.append(Text(f"missing: {', '.join(map(shown, map(str, attendance.missing)))}"))
+        absent = ", ".join(visible(str(student), lines=False) for student in attendance.missing)
+        lines.append(Text(f"missing: {absent}"))
     if attendance.unknown:
         lines.append(Text(f"of nobody in the roster: {', '.join(attendance.unknown)}"))
     count = f"{len(rows)} submission{'' if len(rows) == 1 else 's'} of {rubric.total:g} points"

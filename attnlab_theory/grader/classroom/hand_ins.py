@@ -7,6 +7,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from attnlab_theory.exits import visible
 from attnlab_theory.grader.classroom import versions
 from attnlab_theory.grader.classroom.senders import ATTEMPT, METADATA, NOBODY, Sender, metadata_of, sender_of
 
@@ -45,24 +46,13 @@ class HandIn:
     @property
     def name(self) -> str:
         """Its name in printable characters: those that a terminal obeys or cannot show are written out."""
-        return shown(self.path.name)
+        return visible(self.path.name, lines=False)
 
     @property
     def page(self) -> str:
         """The name of its page. It is made here: no stranger's name becomes the name of a file."""
         named = hashlib.sha256(os.fsencode(self.path.name)).hexdigest()
         return f"{hashlib.sha256(f'{named} {self.content}'.encode()).hexdigest()[:20]}.html"
-
-
-def shown(name: str) -> str:
-    """A name as printable characters alone."""
-    return "".join(c if c.isprintable() else _written_out(c) for c in name)
-
-
-def _written_out(c: str) -> str:
-    # A byte that is no character came as half of one.
-    code = ord(c) - 0xDC00 if 0xDC80 <= ord(c) <= 0xDCFF else ord(c)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
 
 
 def hand_ins(folder: Path) -> list[HandIn]:
@@ -73,7 +63,7 @@ def hand_ins(folder: Path) -> list[HandIn]:
     """
     if not folder.is_dir():
         what = "is a file; name the folder in which it lies" if folder.exists() else "is not a folder"
-        raise ValueError(f"{shown(str(folder))} {what}")
+        raise ValueError(f"{visible(str(folder), lines=False)} {what}")
     metadata = metadata_of(folder)
     kept: dict[tuple[str, ...], list[tuple[Path, Sender]]] = {}
     for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):
@@ -81,7 +71,7 @@ def hand_ins(folder: Path) -> list[HandIn]:
             sender = sender_of(path.name, metadata)
             kept.setdefault(sender.key or ("", path.name), []).append((path, sender))
     if not kept:
-        raise ValueError(f"nothing has been handed in: {shown(str(folder))} is empty")
+        raise ValueError(f"nothing has been handed in: {visible(str(folder), lines=False)} is empty")
     found = [_together(entries) for entries in kept.values()]
     return sorted(found, key=lambda each: os.fsencode(each.path.name))
 
@@ -93,7 +83,7 @@ def one_hand_in(folder: Path) -> list[HandIn]:
         ValueError: if there is no such folder.
     """
     if not folder.is_dir():
-        raise ValueError(f"{shown(str(folder))} is not a folder")
+        raise ValueError(f"{visible(str(folder), lines=False)} is not a folder")
     return [_read(folder, NOBODY, (), ())]
 
 
@@ -106,7 +96,7 @@ def _together(entries: Sequence[tuple[Path, Sender]]) -> HandIn:
         is_other = sender.file and not sender.is_text and not any(_replaces(new, (path, sender)) for new in current)
         (current if is_other else replaced).append((path, sender))
     others = tuple(path for path, _ in current[1:])
-    return _read(last[0], last[1], others, tuple(shown(path.name) for path, _ in replaced))
+    return _read(last[0], last[1], others, tuple(visible(path.name, lines=False) for path, _ in replaced))
 
 
 def _replaces(new: tuple[Path, Sender], old: tuple[Path, Sender]) -> bool:

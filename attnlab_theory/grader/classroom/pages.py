@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab_theory import files
+from attnlab_theory.exits import visible
 from attnlab_theory.grader.classroom.gradebook import case, feedback, word
 from attnlab_theory.grader.classroom.marks import Row
 from attnlab_theory.grader.classroom.rubric import Rubric
@@ -86,4 +87,4 @@ def _again(row: Row, part: str, rubric: Rubric) -> str:
     is_own = any(each.id == part for each in rubric.written.questions) and rubric.written.path
     own = ["--homework", Path(rubric.written.path).name] if is_own else []
     # A name that a shell would not take as it is shown: the case is enough.
-    return shlex.join([*words, *own]) if answer.isprintable() else f"--replay {shlex.quote(case)}"
+    return shlex.join([*words, *own] if visible(answer, lines=False) == answer else words[-2:])
