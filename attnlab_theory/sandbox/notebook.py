@@ -61,9 +61,13 @@ def run(path: str, module: ModuleType) -> str:
             if done:
                 exec(code, vars(module))
             elif isinstance(node, assigned):
-                with contextlib.suppress(Exception):
+                try:
                     exec(code, vars(module))
                     done = True
+                except Exception:
+                    # Jupyter's value is not known here, and an earlier one is another.
+                    for name in _bound(node):
+                        vars(module).pop(name, None)
             if not done and node.lineno not in commands:
                 left[number].append(node.lineno)
     told = [
@@ -72,6 +76,16 @@ def run(path: str, module: ModuleType) -> str:
         if lines
     ]
     return "; ".join(told)
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names that an assignment binds, or whose values it changes."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if hasattr(node, "target") else []
+    every = [each for target in targets for each in ast.walk(target)]
+    changed = {each.id for each in every if isinstance(each, ast.Name)}
+    # Of L[i] it is L, and the index stays as it was.
+    inside = [each.slice for each in every if isinstance(each, ast.Subscript)]
+    return changed - {each.id for index in inside for each in ast.walk(index) if isinstance(each, ast.Name)}
 
 
 def _cells(path: str) -> dict[int, str]:
@@ -106,7 +120,7 @@ def _cell(path: str, number: int, source: str) -> Cell:
             while 1 < at <= len(lines) and lines[at - 2].endswith("\\"):
                 at -= 1
             line = lines[at - 1] if 0 < at <= len(lines) else ""
-            if not _is_command(line):
+            if not _is_command(line) or not (line[:1].isspace() or _begins(lines[: at - 1])):
                 raise Unreadable(
                     f"cannot be read by code: cell {number}, line {at} is neither Python nor a command of Jupyter"
                 ) from None
@@ -121,6 +135,14 @@ def _cell(path: str, number: int, source: str) -> Cell:
             while not keeps and line.endswith("\\") and at < len(lines):
                 line, lines[at] = lines[at], ""
                 at += 1
+
+
+def _begins(before: list[str]) -> bool:
+    """Whether the next line begins a statement: nothing before it is open."""
+    with contextlib.suppress(SyntaxError):
+        ast.parse("\n".join(before))
+        return True
+    return False
 
 
 def _is_command(line: str) -> bool:

@@ -1,0 +1,69 @@
+"""A notebook gives what Jupyter would give, or it is told what was left out, or it is not read at all."""
+
+import json
+import types
+
+import pytest
+
+from attnlab_theory.sandbox import notebook
+
+
+@pytest.fixture
+def told(tmp_path):
+    """What is left out of cells, and the numbers that they leave."""
+
+    def run(*cells):
+        path = tmp_path / "one.ipynb"
+        path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}))
+        module = types.ModuleType("submission")
+        left = notebook.run(str(path), module)
+        return left, {name: value for name, value in vars(module).items() if not name.startswith("_")}
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["x = (10\n% 3)"], {"x": 1}),
+        (["x = 10 \\\n% 3"], {"x": 1}),
+        (["x = [10,\n10\n%3]"], {"x": [10, 1]}),
+        (["x = 10\nx \\\n%= 3"], {"x": 1}),
+        (['x = """\n%time\n!ls\n"""'], {"x": "\n%time\n!ls\n"}),
+        (["BETA = 2.0", "BETA *= 1e3"], {"BETA": 2000.0}),
+        (["L = [1]\nL[0] *= 5\nL[0] -= 1"], {"L": [4]}),
+        (["x: int = 3\nx %= 2"], {"x": 1}),
+    ],
+)
+def test_a_sign_of_percent_inside_an_expression_is_a_remainder(told, cells, numbers):
+    assert told(*cells) == ("", numbers)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "y = [1,\n%timeit\n2]",
+        "y = f(\n!ls\n)",
+        "y = 1 + \\\n%time",
+        "if True:\n%time",
+        "def f():\n    %time x = 1\n    return 2",
+        "y = {\n?help\n}",
+    ],
+)
+def test_a_command_that_begins_no_statement_is_not_left_out_in_silence(told, cell):
+    with pytest.raises(notebook.Unreadable, match="cannot be read by code: cell 1, line "):
+        told(cell)
+
+
+@pytest.mark.parametrize(
+    ("cells", "left", "numbers"),
+    [
+        (["BETA = 2\nBETA *= trained"], "cell 1, line 2", {}),
+        (["BETA = 2", "BETA = trained()"], "cell 2, line 1", {}),
+        (["L = [1]\ni = 0\nL[i] = trained"], "cell 1, line 3", {"i": 0}),
+        (["a = b = 1\na, b = trained"], "cell 1, line 2", {}),
+        (["a = 1\nprint(a)\n%time\nb = 2"], "cell 1, lines 2, 3", {"a": 1, "b": 2}),
+    ],
+)
+def test_what_is_left_out_is_told_of_and_leaves_no_earlier_number(told, cells, left, numbers):
+    assert told(*cells) == (left, numbers)
