@@ -67,7 +67,7 @@ def csv_text(rows: Sequence[Row], rubric: Rubric, attendance: Attendance = PRESE
 
 def _students(students: Sequence[Student]) -> tuple[str, str]:
     """Their ids and their names, as two cells."""
-    return safe("; ".join(each.id for each in students)), safe("; ".join(visible(each.name, lines=False) for each in students))
+    return safe("; ".join(each.id for each in students)), safe("; ".join(each.name for each in students))
 
 
 def safe(text: str) -> str:
