@@ -188,3 +188,46 @@ def test_a_verdict_is_protected_where_neither_judge_nor_journal_can_be_rewritten
 def test_pages_show_what_a_stranger_wrote_as_text():
     assert webpage.escaped("<b>&\ud800") == r"&lt;b&gt;&amp;\ud800"
     assert "default-src 'none'" in webpage.HEAD
+
+
+OWN = """homework = "mine"
+[[question]]
+id = "A"
+question = "Average two values."
+points = 2
+contract = "practical4/2b"
+hints.wrong = "Think of both."
+[[question]]
+id = "b.1"
+question = "Average them among noise."
+points = 3
+contract = "practical4/2c.1"
+"""
+
+
+def test_a_question_of_ones_own_may_have_a_contract_of_the_lab(tmp_path):
+    own = tmp_path / "mine.toml"
+    own.write_text(OWN)
+    rubric = rubric_of(str(own))
+    assert (rubric.homework, rubric.total, list(rubric.points)) == ("mine", 5, ["A", "b.1"])
+    first, second = map(rubric.contract, rubric.points)
+    assert (first.question, first.homework, first.hints["wrong"]) == ("mine/A", str(own), "Think of both.")
+    assert first.besides == CONTRACTS["practical4/2b"].besides
+    assert second.hints == CONTRACTS["practical4/2c.1"].hints
+    assert rubric.contract("A") is first
+    assert (rubric.names("A")[0], rubric.names("b.1")[0]) == ("qa", "qb_1")
+    exec(compile(template(rubric), "template", "exec"), {})
+    # Points may change, and no mark does.
+    own.write_text(OWN.replace("points = 3", "points = 4"))
+    assert rubric_of(str(own)).written.state == rubric.written.state != ""
+    own.write_text(OWN.replace("Think", "Do think"))
+    assert rubric_of(str(own)).written.state != rubric.written.state
+
+
+def test_two_questions_of_one_name_are_refused(tmp_path):
+    own = tmp_path / "mine.toml"
+    own.write_text(OWN.replace('"b.1"', '"a"'))
+    with pytest.raises(
+        ValueError, match="line 9: question a, id = 'qa': a function qa would answer A, too; rename"
+    ):
+        rubric_of(str(own))

@@ -16,6 +16,7 @@ from attnlab_theory.cli.homework import TOPICS
 from attnlab_theory.grader.classroom import markers
 from attnlab_theory.grader.classroom.hand_ins import files_of
 from attnlab_theory.grader.classroom.marking import marks_of_files
+from attnlab_theory.grader.classroom.marks import by_hand
 from attnlab_theory.grader.classroom.rubric import rubric_of, template
 from attnlab_theory.grader.contract import HINTS, Faulty
 from attnlab_theory.grader.grading import check_answer
@@ -307,3 +308,66 @@ def test_where_a_draw_fails_in_a_class_a_person_decides(capsys, graded):
     mark = found["right.py"]["questions"]["1a"]
     assert (mark["points"], mark["by_hand"], mark["reason"]) == (None, True, "not judged")
     assert mark["said"].startswith("mine.toml, line 8: question 1a, draw = 'draw_x'")
+
+
+def test_a_journal_goes_on_after_other_points_and_not_after_another_reference(tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def so(work, count, terms):
+        for hand_in in work:
+            asked.append(hand_in.name)
+            yield hand_in, {part: by_hand("missing", "none") for part in terms.rubric.points}
+
+    monkeypatch.setattr(markers, "marked", so)
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "a.py").write_text("x = 1")
+    command = ["grade", str(tmp_path / "class"), "--homework"]
+    for toml in (TOML, TOML.replace("points = 2", "points = 5")):
+        assert main([*command, written(tmp_path, toml)]) == 0
+        assert asked == ["a.py"]
+    assert "1 submission of 5 points" in capsys.readouterr().out
+    assert main([*command, written(tmp_path, TOML, f"{CODE}\nother = 1\n")]) == 2
+    assert "was begun with another state of the homework" in capsys.readouterr().err
+
+
+OWN_CLAIM = """
+
+from attnlab_theory.claims import Setting, exact_claim
+from attnlab_theory.stats import Interval
+
+
+class At(Setting):
+    x: float
+
+
+HALVES = exact_claim(
+    name="halves-are-less",
+    statement="Half of x is x / 2.",
+    source="nobody",
+    predict=lambda s: Interval.point(s.x / 2),
+    draw=lambda key, s: s.x * 0.5 * jnp.ones(()),
+    rounding=1e-6,
+    settings=(At(x=3.0),),
+)
+"""
+
+
+@pytest.mark.slow("homework try of all examples stays inside")
+def test_answers_rest_on_claims_of_ones_own_and_on_what_became_of_the_reference(tmp_path, capsys):
+    """Loads all experiments of the lab, and judges a claim."""
+    evidence = 'answer = "It is {halves-are-less x=3}."\nevidence = ["halves-are-less"]\n'
+    toml = TOML.replace('reference = "half"', f'{evidence}reference = "half"')
+    code = f"import jax.numpy as jnp\n{CODE}{OWN_CLAIM}"
+    path = written(tmp_path, toml, code)
+    assert main(["answers", "--homework", path, "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    assert (answer["id"], answer["status"], answer["answer"]) == ("mine/1a", "supported", "It is 1.5.")
+    assert [(each["kind"], each["verdict"]) for each in answer["evidence"]] == [
+        *(("claim", "SUPPORTED"), ("reference", "SUPPORTED"), ("typical wrong answer", "REFUTED"))
+    ]
+    written(tmp_path, toml.replace("doubled", "half"), code)
+    assert main(["answers", "1a", "--homework", path]) == 1
+    assert "typical wrong answer half: nothing finds it out" in capsys.readouterr().out
+    written(tmp_path, toml.replace('["halves-are-less"]', '["halves-are-more"]'), code)
+    assert main(["answers", "--homework", path]) == 2
+    assert "line 10: question 1a, evidence = 'halves-are-more': no claim or identity" in capsys.readouterr().err

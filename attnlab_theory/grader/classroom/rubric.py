@@ -97,7 +97,14 @@ def rubric_of(name: str) -> Rubric:
         from attnlab_theory.grader.own_questions import contracts
 
         contracts(written)  # its mistakes are told before anybody is judged
-    return Rubric(homework=written.name, points=dict(written.points), written=written)
+    rubric = Rubric(homework=written.name, points=dict(written.points), written=written)
+    owners: dict[str, str] = {}
+    for question in written.questions:
+        for each in rubric.names(question.id) if question.id in rubric.points else ():
+            if (other := owners.setdefault(each, question.id)) != question.id:
+                remedy = f"a function {each} would answer {other}, too; rename one of the two"
+                raise written.refused(question, "signature" if question.signature else "id", each, remedy)
+    return rubric
 
 
 def names_of(part: str) -> tuple[str, ...]:
@@ -106,7 +113,7 @@ def names_of(part: str) -> tuple[str, ...]:
     Args:
         part: the question's id after its homework. 2d.2 gives q2d_2, q2d2, q2d_ii and others.
     """
-    words = re.findall(r"\d+|[a-z]+", part)
+    words = re.findall(r"\d+|[a-z]+", part.lower())
     roman = {word: number for number, word in ROMAN.items()}
     # The letter of 2b stands next to its number; later words are numbered.
     first = 2 if len(words) > 1 and words[1].isalpha() and words[1] not in roman else 1
