@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab_theory import compilation, exits, files, interrupts, judges
 from attnlab_theory.claims import Claim, Finding, Findings, check
 from attnlab_theory.options import Budget, RunOptions, parsed_in_one_line
+from attnlab_theory.plurals import several
 from attnlab_theory.report import provenance, record
 from attnlab_theory.report.board import Board
 from attnlab_theory.seeds import key_for
@@ -346,8 +347,8 @@ def _print_verdicts(experiments: Sequence[Experiment], findings: Findings, folde
         show(f"\n{note}")
     rate, figure = sum(e.error_rate for e in experiments), folder / experiments[0].name
     show(
-        f"\n{len(findings)} findings; all verdicts together err with probability at most {rate:.1g}, if what every "
-        "bound assumes of the draws is true."
+        f"\n{several(len(findings), 'finding')}; all verdicts together err with probability at most {rate:.1g}, if "
+        "what every bound assumes of the draws is true."
     )
     # A path on a line of its own, however narrow the terminal is, can be copied.
     print(f"Figure: {figure}.png\nData:   {figure}.json" if alone else f"Figures and data: {folder}/")

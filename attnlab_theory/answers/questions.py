@@ -108,8 +108,9 @@ def nearest(asked: str, known: Sequence[str]) -> list[str]:
 
 def place(number: str) -> tuple[int, ...]:
     """What the number of a question means, so that 1c.i, 1(c)(i) and 1.3.1 are one; empty if it is no number."""
-    parts = re.findall(r"\d+|iv|i{1,3}(?![a-z])|[a-z]", number.lower())
-    if not number[:1].isdigit() or re.search(r"[a-z]{4}", number.lower()):
+    number = re.sub(r"^(question|problem|exercise|q)[\s.:]*(?=\d)", "", number.lower())
+    parts = re.findall(r"\d+|iv|i{1,3}(?![a-z])|[a-z]", number)
+    if not number[:1].isdigit() or re.search(r"[a-z]{4}", number):
         return ()
     return tuple(int(x) if x.isdigit() else ROMAN.get(x) or ord(x) - ord("a") + 1 for x in parts)
 

@@ -18,6 +18,7 @@ from attnlab_theory.answers.declarations import Undecidable
 from attnlab_theory.answers.questions import PLACEHOLDER, Entry, setting_of
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.identities import IDENTITIES, check_identity
+from attnlab_theory.plurals import agree, several
 from attnlab_theory.report.table import STYLES, measured_text
 from attnlab_theory.seeds import key_for
 
@@ -166,7 +167,7 @@ def reason(answers: Sequence[Answer]) -> str:
     """How many answers have which status, and why the exit code is what it is, in one line."""
     counts = {status: [a.id for a in answers if a.status == status] for status in STATUS_STYLES}
     number = len(answers)
-    words = [f"{number} answer{'s' * (number != 1)}"]
+    words = [several(number, "answer")]
     words.append(f"{len(counts[SUPPORTED])} supported")
     if refuted := len(counts[REFUTED]):
         words.append(f"{refuted} where a submitted answer is refuted and the right one is shown")
@@ -313,10 +314,11 @@ def _answer_text(answer: Answer) -> Iterable[RenderableType]:
         note = "" if e.undecidable else note
         yield Padding(Text.assemble(f"{e.kind} {e.name}  ", verdict, note, remedy), (0, 0, 0, 4))
         for each in e.earlier:
-            yield Padding(Text(f"before, with {each.draws} seeds: {each.verdict}"), (0, 0, 0, 6))
+            yield Padding(Text(f"before, with {several(each.draws, 'seed')}: {each.verdict}"), (0, 0, 0, 6))
         for each in e.undecidable:
             chance = "" if each.chance is None else f" with probability {each.chance:.2f}"
-            told = f"{each.runs} training runs would decide{chance}; there are {each.seeds}. {each.why}"
+            there = agree(each.seeds, "there is", "there are")
+            told = f"{each.runs} training runs would decide{chance}; {there} {each.seeds}. {each.why}"
             yield Padding(Text(f"{each.setting}: {told}"), (0, 0, 0, 6))
     yield Text()
 

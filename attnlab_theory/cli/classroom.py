@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from attnlab_theory.plurals import some_of
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
@@ -160,7 +162,8 @@ class Grade:
         }
         known = sum(1 for hand_in in found if hand_in.content in journal.marks)
         if known:
-            print(f"{known} of {len(found)} submissions are known from {journal.path}", file=sys.stderr)
+            said = some_of(known, len(found), "submission", "is", "are")
+            print(f"{said} known from {journal.path}", file=sys.stderr)
         unjudged: dict[str, str] = {}
         if not new:
             return unjudged

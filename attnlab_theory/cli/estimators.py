@@ -100,9 +100,11 @@ def _print(advice: "Advice") -> None:
     problem = advice.problem
     given, seen = problem.given, (len(problem.q), len(problem.k))
     width = problem.q.shape[1]
-    print(f"{given[0]:,} queries, {given[1]:,} keys of width {width}, scale {problem.scale:.6g}")
+    queries, keys = several(given[0], "query", "queries"), several(given[1], "key")
+    print(f"{queries}, {keys} of width {width}, scale {problem.scale:.6g}")
     if seen != given:
-        print(f"looked at: a random {seen[0]:,} queries and {seen[1]:,} keys ({seen[0] * seen[1]:,} pairs),")
+        queries, keys = several(seen[0], "query", "queries"), several(seen[1], "key")
+        print(f"looked at: a random {queries} and {keys} ({several(seen[0] * seen[1], 'pair')}),")
         print("and attention over these keys alone")
     print(f"relative error of a row, {advice.features} features, measured over {advice.draws} draws\n")
     show(_table(advice))

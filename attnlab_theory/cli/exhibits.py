@@ -19,11 +19,11 @@ class Museum:
     """Show well-known bugs of attention, and which checks catch them."""
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
-    """One bug: its code, where it happened, what catches it, a picture. Without it, a table of all bugs."""
+    """One bug: its code, where it happened, what catches it. Without it, a table of all bugs."""
     budget: Budget = "quick"
     """How many checks each bug meets. quick: one of each group of similar checks. full: all."""
-    out: Path = Path("lab/museum")
-    """The folder for the pictures. It is made if it does not exist."""
+    out: Path | None = None
+    """Draw pictures into this folder. It is made if it does not exist. Without it, nothing is written."""
     force: bool = False
     """Write over files that attnlab has not written, but never over a file that is read."""
     json: bool = False
@@ -48,8 +48,9 @@ class Museum:
             by_name = {bug.name: bug for bug in BUGS}
             if self.name and self.name not in by_name:
                 raise library.unknown("bug", self.name, by_name, "attnlab museum")
-            drawn = self.name or "kill_matrix"
-            files.make_folder(self.out, f"{drawn}.svg", f"{drawn}.png")
+            if self.out is not None:
+                drawn = self.name or "kill_matrix"
+                files.make_folder(self.out, f"{drawn}.svg", f"{drawn}.png")
         bugs = [by_name[self.name]] if self.name else BUGS
         per_family = None if self.name else PER_FAMILY[self.budget]
         what = "bug" if self.name else "bugs"
@@ -61,7 +62,11 @@ class Museum:
                     raise KeyboardInterrupt
 
             found = kill_matrix(bugs, per_family=per_family, say=say)
-        paths = figures.write_bug(bugs[0], found, self.out) if self.name else figures.write_matrix(found, self.out)
+        paths = []
+        if self.out is not None:
+            paths = (
+                figures.write_bug(bugs[0], found, self.out) if self.name else figures.write_matrix(found, self.out)
+            )
         if self.json:
             print(json.dumps(catalogue.as_json(bugs, found), indent=1, ensure_ascii=False))
             return catalogue.exit_code(found)
@@ -70,5 +75,9 @@ class Museum:
         else:
             show(catalogue.matrix_table(found))
             print(catalogue.legend(found, everywhere=per_family is None))
-        print("\n" + "\n".join(str(path) for path in paths))
+            print("\nWhat each bug is; attnlab museum NAME shows its lines and where it happened:\n")
+            for story in catalogue.stories(bugs):
+                show(story)
+        if paths:
+            print("\n" + "\n".join(str(path) for path in paths))
         return catalogue.exit_code(found)

@@ -13,6 +13,7 @@ import tyro
 
 from attnlab_theory import files
 from attnlab_theory.options import RunOptions
+from attnlab_theory.plurals import several
 
 if TYPE_CHECKING:
     from attnlab_theory.answers.declarations import Fresh
@@ -229,7 +230,10 @@ class Answers:
         if self.json:
             print(json.dumps([answer.as_json() for answer in answers], indent=1, ensure_ascii=False))
         if interrupted:
-            print(f"attnlab: interrupted; {len(answers)} of {len(asked)} questions answered", file=sys.stderr)
+            print(
+                f"attnlab: interrupted; {len(answers)} of {several(len(asked), 'question')} answered",
+                file=sys.stderr,
+            )
             return 130
         if self.html is not None:
             from attnlab_theory.answers import webpage

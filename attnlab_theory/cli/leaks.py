@@ -71,6 +71,7 @@ class Leaks:
     def run(self) -> int:
         """Intervene and print the matrix."""
         from attnlab_theory.cli.problems import refuse_time_limit
+        from attnlab_theory.conform.finding import draws
         from attnlab_theory.identities import edges, leaks
         from attnlab_theory.identities.prefixes import prefixes, sentence
         from attnlab_theory.sandbox import fences
@@ -94,9 +95,8 @@ class Leaks:
                 cut = prefixes(mixer, inputs)
                 spent = time.monotonic() - start
             except leaks.Random:
-                mode = " in evaluation mode" if asked.mode else ""
-                differ = "two calls with the same tokens differ; switch dropout off"
-                raise ValueError(f"{asked.where} draws random numbers{mode}: {differ}") from None
+                # Whatever its mode was, it evaluates.
+                raise ValueError(draws(asked.where, "evaluation" * bool(asked.mode))) from None
             except ValueError as error:
                 # What ended the child says it better than the detector, which only saw a call fail.
                 raise (error.__cause__ if isinstance(error.__cause__, BrokenAnswer) else error) from None
@@ -109,7 +109,7 @@ class Leaks:
                 "axes": way.handing.axes,
                 "mixes": way.mixes,
                 "arrays": way.parts,
-                "never_passed": [*asked.optional],
+                "never_passed": [*asked.never_passed(1)],
                 "prefixes_tried": int(cut.tried.sum()),
                 "depends_on_length": cut.depends,
                 "training": asked.mode == "training",
@@ -135,8 +135,8 @@ class Leaks:
             )
         if asked.mode == "training":
             exits.say("The torch module was in training mode. It was judged in evaluation mode, after .eval().")
-        if asked.optional:
-            exits.say(f"never passed: {', '.join(asked.optional)}")
+        if left := asked.never_passed(1):
+            exits.say(f"never passed: {', '.join(left)}")
         return code
 
     def _at_edges(

@@ -196,3 +196,14 @@ class Finding:
 
 
 NOT_TRIED = Finding(verdict=Verdict.NOT_TRIED, tried=0)
+
+
+def draws(name: str, mode: str) -> str:
+    """What is said of a target that draws random numbers where it must not, and the remedy.
+
+    Args:
+        name: of the target.
+        mode: of a module: training or evaluation; else empty.
+    """
+    where, remedy = f" in {mode} mode" * bool(mode), "hand over module.eval()" if mode == "training" else ""
+    return f"{name} draws random numbers{where}: two equal calls differ; {remedy or 'switch dropout off'}"

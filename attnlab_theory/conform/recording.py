@@ -31,6 +31,12 @@ class Made(NamedTuple):
     arrays: Sequence[np.ndarray]
     back: Back
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it was answered, and needed nothing that an earlier call had left."""
+        needs = (self.plan.get(name) for name in ("places", "kept", "keep", "rows", "random", "method", "object"))
+        return self.who == 0 and not self.back.report["trouble"] and not any(needs)
+
 
 class Spot(NamedTuple):
     """A number of an output: of which call, of which of its arrays, and where."""

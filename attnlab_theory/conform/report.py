@@ -11,6 +11,7 @@ from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.suite import Row, Suite
 from attnlab_theory.exits import visible
+from attnlab_theory.plurals import several
 
 MARK = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.CONVENTION: "convention", Verdict.NOT_JUDGED: "-"}
 
@@ -73,7 +74,7 @@ def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in MARK}
     said = [f"{count} {WORDS[verdict][count > 1]}" for verdict, count in counts.items() if count]
     return (
-        f"{', '.join(said)}. {suite.calls} calls in {seconds:.1f} s. "
+        f"{', '.join(said)}. {several(suite.calls, 'call')} in {seconds:.1f} s. "
         f"The largest error of a right answer is {suite.largest:.2g} of its tolerance."
     )
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform import replays
-from attnlab_theory.conform.finding import Fault, Trouble, Verdict
+from attnlab_theory.conform.finding import Fault, Trouble, Verdict, draws
 from attnlab_theory.conform.kinds import KINDS, Kind
 from attnlab_theory.conform.recording import Log, Recording, Shown, holds_again
 from attnlab_theory.conform.templates import aimed
+from attnlab_theory.plurals import several
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Caller, Place
@@ -23,6 +24,9 @@ HUNG = 3
 
 MOST_REPLAYS = 6
 """So often calls are made again at most, to see whether a snippet shows a failure."""
+
+DRAWING = ("dropout", "random-features")
+"""The kinds that draw random numbers, whose law is judged."""
 
 CALL = "the call: "
 """What stands before a call in words, at the end of a line."""
@@ -148,6 +152,8 @@ class Suite(abc.ABC):
         try:
             with np.errstate(all="ignore"):
                 self.open()
+                if kind not in DRAWING:
+                    self._refuse_dice()
         except ValueError as error:
             if self.log.killed:
                 raise Killed(f"{self._unsettled()}; run it again") from None
@@ -155,12 +161,39 @@ class Suite(abc.ABC):
         if any(getattr(each.caller, "killed", "") for each in self.callers):
             raise Killed(f"{self._unsettled()}; run it again")
 
+    def _refuse_dice(self) -> None:
+        """Refuse a target that draws random numbers: with one seed two calls agree, and without one they differ.
+
+        What differs with one seed too is judged: it may remember.
+        """
+        asked = next((made for made in self.log.made if made.is_plain), None)
+        if asked is None:
+            return
+
+        def differ(*seeds: int | None) -> bool:
+            """Whether calls with these seeds give other bits than each other."""
+            found = []
+            for seed in seeds:
+                random = {} if seed is None else {"": ["int", seed]}
+                report, arrays = self.callers[0].caller.call(asked.plan | {"random": random}, [*asked.arrays])
+                if report["trouble"]:
+                    return False
+                found.append(arrays)
+            return any(
+                not np.array_equal(x, y, equal_nan=True)
+                for each in found[1:]
+                for x, y in zip(found[0], each, strict=True)
+            )
+
+        if differ(None, None) and not differ(1, 1) and differ(1, 2, 3):
+            raise ValueError(draws(self.caller.name, self.caller.about().get("mode", "")))
+
     def kills(self) -> list[str]:
         """What is said of calls whose process somebody else has ended."""
         if not self.log.killed:
             return []
         count = len(self.log.killed)
-        again = "1 call was made again" if count == 1 else f"{count} calls were made again"
+        again = f"{several(count, 'call was', 'calls were')} made again"
         return [f"{again}: {Trouble(fault=Fault.KILLED, code=self.log.killed[-1])}"]
 
     def _unsettled(self) -> str:

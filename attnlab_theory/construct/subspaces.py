@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from attnlab_theory import refuse
+from attnlab_theory.plurals import several
 
 
 def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d d"]:
@@ -130,6 +131,7 @@ def _check(a: Array, b: Array) -> None:
             lengths = np.linalg.norm(host, axis=1, keepdims=True)
             rank = int(np.linalg.matrix_rank(host / np.where(lengths > 0, lengths, 1), tol=_sine_tolerance(basis)))
             if rank < rows:
-                raise ValueError(f"{name} is not a basis: {rows} rows have rank {rank}; drop the dependent ones")
+                have = several(rows, "row has", "rows have")
+                raise ValueError(f"{name} is not a basis: {have} rank {rank}; drop the dependent ones")
         elif rows > basis.shape[1]:
             raise ValueError(f"{name} is not a basis: {rows} rows in {basis.shape[1]} dimensions are dependent")

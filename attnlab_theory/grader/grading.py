@@ -331,6 +331,7 @@ class _Search:
                 ),
             )
         counterexample = self.smallest if broken is None else None
+        left = ", ".join(self.submission.never_passed(len(self.contract.parameters)))
         if broken is not None and self.at is not None:
             # None where it never answered.
             given = dict(zip(self.contract.returns, self.answers.get(self.at, ()), strict=False))
@@ -351,6 +352,7 @@ class _Search:
                 *self.remarks,
                 *([f"Not run of the notebook: {self.submission.left_out}."] if self.submission.left_out else []),
                 *(["Only this one case was tried."] if self.only else []),
+                *([f"never passed: {left}"] if left else []),
             ),
             output=self.output if broken is None else broken.output or self.output,
             missing=self.submission.missing,

@@ -10,7 +10,8 @@ from typing import Any
 
 from attnlab_theory.identities.adapters import Function, adapted
 from attnlab_theory.identities.leaks import EDGES, Inputs, Leaks, Replacing, leaks
-from attnlab_theory.identities.prefixes import Prefixes, prefixes
+from attnlab_theory.identities.prefixes import Prefixes, first, prefixes
+from attnlab_theory.plurals import several
 
 LENGTHS = (17, 65, 130)
 """Numbers of positions: one more than a block of 16, one more than one of 64, two more than one of 128."""
@@ -108,12 +109,12 @@ def sentences(found: Edges) -> list[str]:
     if found.prefixes is not None and found.prefixes.depends:
         prefix, moved = found.prefixes.worst
         lines.append(
-            f"Outputs depend on the length of the whole: of the first {prefix} positions alone they differ by up "
+            f"Outputs depend on the length of the whole: of {first(prefix)} alone they differ by up "
             f"to {moved:.3g} from those within {LENGTHS[-1]}."
         )
     if found.refused:
         n, said = next(iter(found.refused.items()))
-        most = f"It takes at most {found.longest} positions. " if found.longest else ""
+        most = f"It takes at most {several(found.longest, 'position')}. " if found.longest else ""
         lines.append(f"{most}Not tried at {' and '.join(map(str, found.refused))} positions: {said}")
     return lines
 

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnlab_theory.identities.adapters import Function, HostMixer, adapted, in_double
+from attnlab_theory.plurals import several, some_of
 
 Inputs = Float[np.ndarray, "t d"] | Int[np.ndarray, " t"]
 """Tokens, or their numbers."""
@@ -238,12 +239,14 @@ def picture(found: Leaks) -> str:
         )
     elif found.to_rounding:
         lines.append(
-            f"No leak at length {length} but for rounding: {count} outputs moved with the future, by at most "
-            f"{found.relative:.2g} of the largest number of the call. Rounding may make {found.rounding:.2g} of it."
+            f"No leak at length {length} but for rounding: {several(count, 'output')} moved with the future, by at "
+            f"most {found.relative:.2g} of the largest number of the call. Rounding may make {found.rounding:.2g} "
+            "of it."
         )
     else:
         lines.append(
-            f"Leak: {count} of {length} outputs move with the future; output {output} by up to {movement:.3g}."
+            f"Leak: {some_of(count, length, 'output', 'moves', 'move')} with the future; output {output} by up to "
+            f"{movement:.3g}."
         )
     return "\n".join(lines)
 
@@ -283,7 +286,7 @@ def jacobian_reach(mixer: Function, x: Float[np.ndarray, "t d"]) -> Float[np.nda
 
 def _refuse_another(output: np.ndarray, before: np.ndarray) -> None:
     if not np.array_equal(output, before):
-        raise Random("the function draws random numbers: two calls with the same tokens differ; switch dropout off")
+        raise Random("the function draws random numbers: two equal calls differ; switch dropout off")
 
 
 def _movement(after: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 
 from attnlab_theory.identities.adapters import Function, adapted
 from attnlab_theory.identities.leaks import Inputs, rounding_of
+from attnlab_theory.plurals import agree, several
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,11 +80,19 @@ def sentence(found: Prefixes) -> str:
     """What the differences mean, in a line."""
     tried, length = int(np.sum(found.tried)), len(found.moved) + 1
     if not tried:
-        return f"Prefixes were not tried: the function takes {length} positions and no fewer."
+        return f"Prefixes were not tried: the function takes {several(length, 'position')} and no fewer."
     if found.depends:
         prefix, moved = found.worst
         return (
-            f"Outputs depend on the length of the whole: of the first {prefix} positions alone they differ by up "
+            f"Outputs depend on the length of the whole: of {first(prefix)} alone they differ by up "
             f"to {moved:.3g} from those within {length}."
         )
-    return f"{tried} of {length - 1} prefixes alone give the outputs that they give within the whole, to rounding."
+    gives = agree(
+        tried, "prefix alone gives the outputs that it gives", "prefixes alone give the outputs that they give"
+    )
+    return f"{tried} of {length - 1} {gives} within the whole, to rounding."
+
+
+def first(positions: int) -> str:
+    """The first of some positions, in words."""
+    return f"the first {agree(positions, 'position', f'{positions} positions')}"

@@ -21,6 +21,7 @@ from attnlab_theory.language.runs import Run
 from attnlab_theory.language.schedules import Constant
 from attnlab_theory.language.text.words import UNK_ID, Words
 from attnlab_theory.language.train import Training
+from attnlab_theory.plurals import agree, several, some_of
 
 ADAM = AdamW(betas=(0.9, 0.999), decay=0.0, clip=math.inf)
 """torch's Adam, without weight decay and without clipping, as in homework ann-hw3."""
@@ -111,14 +112,17 @@ def _unknown(read: Encoded, material: Material) -> tuple[str, ...]:
     unknown = int(np.count_nonzero(read.rows.y == UNK_ID))
     if 2 * unknown <= words:
         return ()
-    told = f"{unknown:,} of {words:,} words of {material.source} are read as <UNK>"
+    told = (
+        f"{unknown:,} of {several(words, 'word')} of {material.source} {agree(unknown, 'is', 'are')} read as <UNK>"
+    )
     return (f"{told}: the vocabulary lacks them (--least, --vocabulary)",)
 
 
 def _cut(read: Encoded, kind: str, block: int) -> tuple[str, ...]:
     if not read.cut:
         return ()
-    told = f"{read.cut} of {len(read)} {kind} sentences have more than {block - 1} tokens and were cut"
+    told = some_of(read.cut, len(read), f"{kind} sentence", "has", "have")
+    told += f" more than {several(block - 1, 'token')} and {agree(read.cut, 'was', 'were')} cut"
     return (f"{told}; --longer refuse refuses them",)
 
 

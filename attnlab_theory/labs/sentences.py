@@ -17,6 +17,7 @@ from attnlab_theory.language.corpora.text_files import sentences_of
 from attnlab_theory.language.text.bpe import BPE
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import Words
+from attnlab_theory.plurals import several
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,7 @@ def read_other(path: Path, text: OfSentences) -> Material:
     sentences = read_sentences(path)
     kept = len(sentences) // 10
     if not kept:
-        raise ValueError(f"{path} has {len(sentences)} sentences; pretraining needs at least ten")
+        raise ValueError(f"{path} has {several(len(sentences), 'sentence')}; pretraining needs at least ten")
     asked = sentences[-kept:]
     return Material(train=sentences[:-kept], validation=asked, test=asked, text=text, source=str(path))
 

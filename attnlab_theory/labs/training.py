@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts, patient
 from attnlab_theory.labs.options import Checkpoints
+from attnlab_theory.plurals import several
 
 if TYPE_CHECKING:
     from attnlab_theory.language.checkpoint import Saved
@@ -125,7 +126,7 @@ def _beginning(run: "Run", begin: "Standing") -> str:
     vocabulary = f"{len(run.text)} {run.text.as_json()['kind']}"
     return (
         f"{run.origin['variant']}, {parameter_count(begin.state.model):,} parameters, {vocabulary}: "
-        f"{run.origin['stage']} {where} {run.steps:,} steps in {run.training.epochs} epochs"
+        f"{run.origin['stage']} {where} {several(run.steps, 'step')} in {several(run.training.epochs, 'epoch')}"
     )
 
 

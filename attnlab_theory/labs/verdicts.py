@@ -164,7 +164,7 @@ class Verdicts:
         if self.near_ends:
             worst = max(each.missed for each in self.near_ends)
             lines.append(
-                f"{len(self.near_ends)} of them judge{'s' * (len(self.near_ends) == 1)} a share near 0 or 1, or a "
+                f"{several(len(self.near_ends), 'of them judges', 'of them judge')} a share near 0 or 1, or a "
                 "difference of shares. Such runs "
                 "are not close to normal. If they follow a beta law of the measured mean and spread, an interval "
                 f"misses the mean with probability {worst:.2g} at worst, in place of {self.of_each:.2g}."

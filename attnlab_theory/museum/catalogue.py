@@ -1,14 +1,16 @@
 """The museum in words: the kill matrix as a table, one bug in full, and both as JSON."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from attnlab_theory.museum.bug import Bug
 from attnlab_theory.museum.trial import Evidence, idle_checks, idle_families, survivors
+from attnlab_theory.plurals import agree, all_of, several
 
 CAUGHT, MISSED, ABSENT = "●", "○", "·"
 
@@ -54,24 +56,37 @@ def legend(found: Sequence[Evidence], *, everywhere: bool) -> str:
     sources = {evidence.column: evidence.source for evidence in reversed(found)}
     kills = {head: len({e.bug for e in found if e.column == head and e.caught}) for head in columns(found)}
     for number, head in enumerate(columns(found), 1):
-        bugs = "1 bug" if kills[head] == 1 else f"{kills[head]} bugs"
-        lines.append(f"{number:>2}  {head}: catches {bugs} ({sources[head].split(';')[0]})")
+        lines.append(f"{number:>2}  {head}: catches {several(kills[head], 'bug')} ({sources[head].split(';')[0]})")
     alive, lazy = survivors(found), idle_families(found)
     names = {evidence.check for evidence in found}
     beside = idle_checks(evidence for evidence in found if evidence.column not in lazy)
     lines.append("")
-    lines.append(f"Not caught: {', '.join(alive)}." if alive else f"All {len(cells(found))} bugs are caught.")
-    lines.append(f"Caught nothing: {', '.join(lazy)}." if lazy else f"All {len(kills)} checks catch something.")
+    lines.append(
+        f"Not caught: {', '.join(alive)}."
+        if alive
+        else f"{all_of(len(cells(found)), 'bug is', 'bugs are')} caught."
+    )
+    lines.append(
+        f"Caught nothing: {', '.join(lazy)}."
+        if lazy
+        else f"{all_of(len(kills), 'check catches', 'checks catch')} something."
+    )
     if beside:
         lines.append(
-            f"Of {len(names)} identities and claims tried, these caught nothing, though others of their family did:"
-            f" {', '.join(beside)}."
+            f"Of {several(len(names), 'identity or claim', 'identities and claims')} tried, these caught nothing, "
+            f"though others of their family did: {', '.join(beside)}."
         )
     elif not lazy:
-        lines.append(f"So do all {len(names)} of their identities and claims that were tried.")
+        all_tried = all_of(len(names), "identity or claim", "identities and claims").lower()
+        lines.append(f"So {agree(len(names), 'does', 'do')} {all_tried} of theirs.")
     if (lazy or beside) and not everywhere:
         lines.append("--budget full plants every bug wherever it can be.")
     return "\n".join(lines)
+
+
+def stories(bugs: Sequence[Bug]) -> Iterable[Text]:
+    """What each bug is."""
+    return (Text.assemble((bug.name, "bold"), f": {bug.story}") for bug in bugs)
 
 
 def bug_text(bug: Bug, found: Sequence[Evidence]) -> str:

@@ -13,6 +13,7 @@ from attnlab_theory.museum.bug import Bug
 from attnlab_theory.museum.catalogue import cells, columns
 from attnlab_theory.museum.exhibit import Exhibit
 from attnlab_theory.museum.trial import Evidence
+from attnlab_theory.plurals import several
 from attnlab_theory.report import style
 
 CLIP = (-3.0, 9.0)
@@ -48,7 +49,7 @@ def _write(draw, out: Path, name: str) -> list[Path]:
 def _bug_figure(bug: Bug, shown: Exhibit, found: Sequence[Evidence]) -> Figure:
     matrices = shown.over is None
     caught = sum(e.caught for e in found)
-    title = f"{bug.name}: caught by {caught} of {len(found)} checks it was planted under"
+    title = f"{bug.name}: caught by {caught} of {several(len(found), 'check')} it was planted under"
     height = max(3.9, 1.6 + 0.27 * len(found))
     figure = Figure(figsize=(12.5, height))
     figure.set_layout_engine("constrained", w_pad=0.12)

@@ -15,6 +15,7 @@ import jax
 from attnlab_theory.claims import Claim, Finding, Verdict, check
 from attnlab_theory.identities import Identity
 from attnlab_theory.museum.bug import Bug
+from attnlab_theory.plurals import several
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import VarianceState
 
@@ -148,7 +149,7 @@ def _by_identity(bug: Bug, identity: Identity[Any], cases: int) -> Evidence:
         cases=tried,
         says=f"off by {residual:.3g}, allowed {tolerance:.2g}, in case {tried}"
         if caught
-        else f"holds in {tried} cases",
+        else f"holds in {several(tried, 'case')}",
     )
 
 
@@ -171,7 +172,7 @@ def _by_claim(bug: Bug, claim: Claim[Any]) -> Evidence:
         margin=finding.measured.width / 2,
         cases=finding.draws,
         says=f"{finding.verdict}: predicted {nearest:.4g}, measured {finding.measured.low:.4g} to "
-        f"{finding.measured.high:.4g} in {finding.draws:,} draws"
+        f"{finding.measured.high:.4g} in {several(finding.draws, 'draw')}"
         + (", which vary more than right code's" if _is_strained(finding) else ""),
     )
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from attnlab_theory.claims import Finding, Findings, Verdict, judge
 from attnlab_theory.exits import visible
+from attnlab_theory.plurals import several
 from attnlab_theory.report.formulas import plain
 from attnlab_theory.stats import Interval, VarianceState
 
@@ -88,7 +89,7 @@ def claim_text(tally: Tally) -> RenderableType:
     which = f"worst of {tally.settings} settings" if tally.settings > 1 else "setting"
     if worst.stated and tally.as_expected and tally.settings > 1:
         which = f"as stated, one of {tally.settings} settings"
-    draws = f"{worst.draws:,} draws" if worst.draws > 1 else "one computation"
+    draws = several(worst.draws, "draw") if worst.draws > 1 else "one computation"
     lines = (
         plain(worst.statement),
         f"{which}: {setting}",
@@ -141,7 +142,8 @@ def notes(findings: Findings) -> list[str]:
     doubtful = [f for f in findings if f.verdict == Verdict.INCONCLUSIVE or not f.as_expected]
     lines = [_explained(finding) for finding in doubtful[:MOST_NOTES]]
     if len(doubtful) > MOST_NOTES:
-        lines.append(f"{len(doubtful) - MOST_NOTES} more verdicts like these are in the JSON.")
+        like = "verdict like these is", "verdicts like these are"
+        lines.append(f"{several(len(doubtful) - MOST_NOTES, *(f'more {each}' for each in like))} in the JSON.")
     alone = {f.claim: None for f in findings if f.rival is None and f.expect == Verdict.SUPPORTED}
     if alone:
         lines.append(
@@ -159,7 +161,7 @@ def _explained(finding: Finding) -> str:
     expected = "" if finding.as_expected else f" ({finding.expect} was expected)"
     return (
         f"{finding.claim} at {setting}: {finding.verdict}{expected}. Predicted {interval_text(finding.predicted)}, "
-        f"measured {interval_text(finding.measured)} from {finding.draws:,} draws. {_remedy(finding)}"
+        f"measured {interval_text(finding.measured)} from {several(finding.draws, 'draw')}. {_remedy(finding)}"
     )
 
 

@@ -66,8 +66,9 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
         found["function"], function = _function(module, first["names"])
         if first["instances"] and isinstance(function, type):
             function = _instance(path, found["function"], function)
+        found["optional"] = _optional(function)
         if first["instances"]:
-            found.update(_evaluated(function), optional=_optional(function))
+            found.update(_evaluated(function))
         loaded.append(function)
         return []
 
@@ -162,15 +163,14 @@ def _evaluated(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _optional(function: Callable[..., Any]) -> list[str]:
-    """The parameters after the first that need not be given."""
+    """The parameters that need not be given, by their names. In the place of any other stands an empty name."""
     import inspect
 
     try:
-        own = getattr(function, "forward", function)
-        found = [*inspect.signature(own).parameters.values()][1:]
+        found = inspect.signature(getattr(function, "forward", function)).parameters.values()
     except (TypeError, ValueError):
         return []
-    return [each.name for each in found if each.default is not inspect.Parameter.empty]
+    return ["" if each.default is inspect.Parameter.empty else each.name for each in found]
 
 
 def _module(path: str, notebook: ModuleType) -> ModuleType:

@@ -53,7 +53,9 @@ def of_call(where: str) -> str:
     if not called:
         return ""
     file, name, given = called.groups()
-    remedy = f"write model = {name}({given}) into {file}, and name {file}::model" if given else f"name {file}::{name}"
+    remedy = (
+        f"write model = {name}({given}) into {file}, and name {file}::model" if given else f"name {file}::{name}"
+    )
     return plain(f"expected FILE.py::FUNCTION, and {where} is a call: {remedy}")
 
 
@@ -126,8 +128,8 @@ class Submission:
         """`training` or `evaluation` if it is a module of torch, by its own words. From then on it evaluates."""
         self.left_out = ""
         """The lines of a notebook that were not run, by its own words. Known inside the block."""
-        self.optional: tuple[str, ...] = ()
-        """The parameters after the first that need not be given, by its own words. Both are known in the block."""
+        self._optional: tuple[str, ...] = ()
+        """Its parameters in order, by its own words: an empty name where one must be given."""
         self.where = visible(where, lines=False)
         """What it is called, for people."""
         self.time_limit, self.any_framework = time_limit, any_framework
@@ -148,6 +150,14 @@ class Submission:
         self._sent: deque[tuple[int, int]] = deque()
         self._block = contextlib.ExitStack()
         self._is_loaded = False
+
+    def never_passed(self, given: int) -> tuple[str, ...]:
+        """The parameters that need not be given, and that no call passes. Known inside the block.
+
+        Args:
+            given: how many arguments a call has.
+        """
+        return tuple(filter(None, self._optional[given:]))
 
     @property
     def missing(self) -> tuple[fences.Fence, ...]:
@@ -262,7 +272,7 @@ class Submission:
         self._used = max(self._used, used) if math.isfinite(used) else self._used
         self.mode = message["mode"] if message.get("mode") in ("training", "evaluation") else ""
         optional = message.get("optional")
-        self.optional = tuple(plain(str(name)) for name in optional) if isinstance(optional, list) else ()
+        self._optional = tuple(plain(str(name)) for name in optional) if isinstance(optional, list) else ()
         self.left_out = plain(str(message.get("left_out", "")))
         if named != self.function:
             self.function, self.where = named, visible(f"{self.path}::{named}", lines=False)

@@ -166,6 +166,8 @@ def test_a_homework_or_a_question_is_chosen():
         ("cs224", "cs224n"),
         ("blog/rotory", "blog/rotary"),
         ("2b", "practical4/2b"),
+        ("q2b", "practical4/2b"),
+        ("Question 2b", "practical4/2b"),
         ("cs224n/1.3.i", "cs224n/1c.i"),
         ("practical4/2.4.1", "practical4/2d.1"),
         ("1d.i", "cs224n/1d.i"),
@@ -220,7 +222,7 @@ def test_answers_stop_behind_a_claim_in_which_ctrl_c_was_lost(monkeypatch, capsy
     assert main(["answers", "cs224n/1a.ii"]) == 130
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.endswith("attnlab: interrupted; 0 of 1 questions answered\n")
+    assert said.err.endswith("attnlab: interrupted; 0 of 1 question answered\n")
 
 
 def test_without_a_training_run_its_answers_are_open_and_say_what_to_do():

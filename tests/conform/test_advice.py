@@ -210,6 +210,42 @@ def test_what_no_kind_explains_gets_no_advice(target, said):
     assert said in found.notes[0]
 
 
+def dropping(x):
+    return np.cumsum(x, -2) * (np.random.random(x.shape) > 0.1).astype(x.dtype)  # noqa: NPY002
+
+
+def dropping_logits(ids):
+    return np.random.random((*ids.shape, 20)).astype(np.float32)  # noqa: NPY002
+
+
+def dropping_linear(q, k, v):
+    return without_normaliser(q, k, v) * np.random.random()  # noqa: NPY002
+
+
+class Remembers:
+    """Another call gives another answer, by no chance."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return np.cumsum(x, -2) * self.calls
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"), [(dropping, "mixer"), (dropping_logits, "model"), (dropping_linear, "linear")]
+)
+def test_who_draws_random_numbers_is_told_so_in_one_line(target, kind):
+    with pytest.raises(ValueError, match=r"draws random numbers: two equal calls differ; switch dropout off$"):
+        suite_class(kind)(Direct(target), kind)
+
+
+def test_who_remembers_is_judged_and_not_said_to_draw_random_numbers():
+    (row,) = suite_class("mixer")(Direct(Remembers()), "mixer").rows(["same result"])
+    assert row.verdict == "fails"
+
+
 def test_a_scale_that_is_none_of_the_known_ones_is_told():
     def target(q, k, v):
         return attend(q, k, v, scale=(q.shape[-1] + 1) ** -0.5)

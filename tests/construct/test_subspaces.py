@@ -105,7 +105,7 @@ def test_bases_that_are_not_of_a_floating_type_are_refused(kind):
     ("a", "b", "message"),
     [
         ([[1.0, 0, 0], [2, 0, 0]], [[0.0, 1, 0]], "a is not a basis: 2 rows have rank 1"),
-        ([[1.0, 0, 0]], [[0.0, 0, 0]], "b is not a basis: 1 rows have rank 0"),
+        ([[1.0, 0, 0]], [[0.0, 0, 0]], "b is not a basis: 1 row has rank 0"),
         ([[1.0, 0, 0]], [[0.0, 1, 0, 0]], "width of the space must agree"),
         ([[1.0, 0, 0]], [[0.0, np.nan, 0]], "b must be finite"),
         ([1.0, 0, 0], [[0.0, 1, 0]], "a must have 2 axes"),

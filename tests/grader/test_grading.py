@@ -356,6 +356,15 @@ def test_float32_at_a_large_scale_is_named_as_the_reason(judged):
     assert judgement.notes[0] in " ".join(text_of(judgement).split())
 
 
+@pytest.mark.parametrize(
+    ("more", "notes"),
+    [(", strength=8e4, *, verbose=False", ("never passed: strength, verbose",)), ("=0, *more, **others", ())],
+)
+def test_a_parameter_that_no_call_passes_is_told(tmp_path, more, notes):
+    (tmp_path / "mine.py").write_text(f"def query(keys{more}):\n    return keys[0] + keys[1]\n")
+    assert check_answer(f"{tmp_path}/mine.py::query", "uw/1.3.2").notes == notes
+
+
 def test_judging_leaves_nothing_in_the_working_folder(judged, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

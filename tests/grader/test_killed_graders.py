@@ -92,7 +92,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_is_gone_on_with(tmp_path, ru
 
     (folder / "b.py").write_text(ANSWER.replace("keys[0]", "keys[1]"))
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"TMPDIR": str(scratch)})
-    told = f"1 of 2 submissions are known from {journal}\njudging: 1 submission\n"
+    told = f"1 of 2 submissions is known from {journal}\njudging: 1 submission\n"
     assert (done.returncode, done.stderr) == (0, told)
     rows = list(csv.DictReader((tmp_path / "grades.csv").read_text().splitlines()))
     assert [row["1.2.1 reason"] for row in rows] == ["right", "wrong"]

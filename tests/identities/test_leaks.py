@@ -184,8 +184,8 @@ def ticking_after_a_while(x):
 @pytest.mark.parametrize(
     ("mixer", "message"),
     [
-        (ticking, "draws random numbers: two calls"),
-        (ticking_after_a_while, "draws random numbers: two calls"),
+        (ticking, "draws random numbers: two equal calls"),
+        (ticking_after_a_while, "draws random numbers: two equal calls"),
         (lambda x: x[:3], r"must give shape \(5, v\), one row per position, not \(3, 4\)"),
         (lambda x: x.sum(), r"must give shape \(5, v\)"),
         (lambda x: x[:, :0], r"must give shape \(5, v\)"),

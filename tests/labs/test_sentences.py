@@ -74,7 +74,7 @@ def test_a_tenth_of_a_text_to_learn_first_is_for_validation(tmp_path):
     found = material.read_other(tmp_path / "text", TEXT)
     assert (len(found.train), found.validation) == (18, ("a 18", "a 19"))
     (tmp_path / "short").write_text("a\n")
-    with pytest.raises(ValueError, match="1 sentences; pretraining needs at least ten"):
+    with pytest.raises(ValueError, match="1 sentence; pretraining needs at least ten"):
         material.read_other(tmp_path / "short", TEXT)
 
 

@@ -119,7 +119,25 @@ def test_the_legend_says_of_an_idle_check_only_what_was_seen():
         in said
     )
     assert "--budget full" in said
-    assert "So do all 1 of their identities" in catalogue.legend([busy], everywhere=False)
+    said = catalogue.legend([busy], everywhere=False)
+    assert "The one bug is caught.\nThe one check catches something." in said
+    assert "So does the one identity or claim of theirs." in said
+    said = catalogue.legend([busy, dataclasses.replace(busy, bug="c", check="pair/two")], everywhere=False)
+    assert "All 2 bugs are caught.\nThe one check catches something." in said
+    assert "So do all 2 identities and claims of theirs." in said
+
+
+def test_the_museum_says_what_each_bug_is_and_writes_only_when_told(capsys, tmp_path, monkeypatch, matrix):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("attnlab_theory.museum.kill_matrix", lambda *bugs, **how: matrix)
+    assert main(["museum"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(f"{bug.name}: {' '.join(bug.story.split())}" in out for bug in BUGS)
+    assert main(["museum", BUGS[0].name]) == 0
+    assert [*tmp_path.iterdir()] == []
+    assert main(["museum", "--out", "pictures"]) == 0
+    assert "pictures/kill_matrix.svg" in capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "pictures").iterdir()} == {"kill_matrix.svg", "kill_matrix.png"}
 
 
 def test_the_picture_of_the_forgotten_scale_is_drawn_by_the_bug(monkeypatch):

@@ -15,6 +15,7 @@ from attnlab_theory.exits import visible
 from attnlab_theory.grader.classroom.marks import Attendance, Mark, Row
 from attnlab_theory.grader.classroom.rubric import Rubric
 from attnlab_theory.grader.classroom.senders import Student
+from attnlab_theory.plurals import agree, several
 
 FORMULA = "=+-@\t\r＝＋－＠"
 """The characters that a spreadsheet takes for the beginning of a formula."""
@@ -140,7 +141,7 @@ def feedback(mark: Mark) -> list[str]:
     if judged["reason"] != "right":
         lines += [f"Question: {judged['asks']}", f"Expected: {judged['expected']}"]
         lines += [f"Does not hold: {judged['failed']}"] if judged["failed"] else []
-    allowed = f"{judged['tolerance']:g} {judged['unit']} is allowed; {judged['cases']} cases"
+    allowed = f"{judged['tolerance']:g} {judged['unit']} is allowed; {several(judged['cases'], 'case')}"
     if judged["error"] is not None:
         lines.append(f"Off by {judged['error']:.6g}; {allowed}.")
     elif judged["worst"] is not None and not judged["case"]:
@@ -184,7 +185,7 @@ def table(rows: Sequence[Row], rubric: Rubric, seed: int, attendance: Attendance
         lines.append(Text(f"missing: {absent}"))
     if attendance.unknown:
         lines.append(Text(f"of nobody in the roster: {', '.join(attendance.unknown)}"))
-    count = f"{len(rows)} submission{'' if len(rows) == 1 else 's'} of {rubric.total:g} points"
-    count += f"; {left} mark{'' if left == 1 else 's'} by hand" if left else ""
+    count = f"{several(len(rows), 'submission')} of {rubric.total:g} {agree(rubric.total, 'point', 'points')}"
+    count += f"; {several(left, 'mark')} by hand" if left else ""
     lines.append(Text(f"{count}; cases of --seed {seed}"))
     return Group(*lines)

@@ -10,6 +10,7 @@ from attnlab_theory.exits import visible
 from attnlab_theory.grader.classroom.gradebook import case, feedback, word
 from attnlab_theory.grader.classroom.marks import Row
 from attnlab_theory.grader.classroom.rubric import Rubric
+from attnlab_theory.plurals import agree, several
 from attnlab_theory.report.webpage import document, escaped
 
 
@@ -33,12 +34,12 @@ def index(rows: Sequence[Row], rubric: Rubric, seed: int) -> str:
         link = f'<a href="{row.hand_in.page}">{escaped(row.hand_in.name)}</a>'
         lines.append(f"<tr><td>{link}</td><td>{row.total:g}</td>{cells}</tr>")
     body = f"<table>\n<tr>{heads}</tr>\n" + "\n".join(lines) + f"\n</table>\n<p>Cases of seed {seed}.</p>"
-    return document(f"{rubric.homework}: {len(rows)} submissions", body)
+    return document(f"{rubric.homework}: {several(len(rows), 'submission')}", body)
 
 
 def page(row: Row, rubric: Rubric) -> str:
     """The page of one submission."""
-    parts = [f"<p>{row.total:g} of {rubric.total:g} points.{_left_open(row)}</p>"]
+    parts = [f"<p>{row.total:g} of {rubric.total:g} {agree(rubric.total, 'point', 'points')}.{_left_open(row)}</p>"]
     if row.missing_fences:
         parts.append(f"<p>Judged without the fences {escaped(', '.join(row.missing_fences))}.</p>")
     if row.students:

@@ -11,6 +11,7 @@ from attnlab_theory.labs import folders
 from attnlab_theory.labs.captions.arms import HOMEWORK, DecodingName
 from attnlab_theory.labs.engine.run import tell
 from attnlab_theory.labs.options import WithJson
+from attnlab_theory.plurals import several
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +86,8 @@ class Score(WithJson):
         references = self._all_tokens(real, self.references)
         both, empty = forward_backward(generated, references), sum(not sentence for sentence in generated)
         corpus = corpus_bleu(generated, References(references))
-        counted = f"{len(generated)} hypotheses, {len(real)} references, tokens are {self.unit}"
+        counted = several(len(generated), "hypothesis", "hypotheses")
+        counted += f", {several(len(real), 'reference')}, tokens are {self.unit}"
         return {
             "hypotheses": (counted, len(generated)),
             "references": ("", len(real)),
@@ -108,7 +110,10 @@ class Score(WithJson):
         empty, different = sum(not sentence for sentence in generated), len(set(generated))
         mean = float(np.mean(self_bleu(generated)))
         return {
-            "hypotheses": (f"{len(generated)} hypotheses, tokens are {self.unit}", len(generated)),
+            "hypotheses": (
+                f"{several(len(generated), 'hypothesis', 'hypotheses')}, tokens are {self.unit}",
+                len(generated),
+            ),
             "empty_hypotheses": (_empty(empty), empty),
             "different": (f"different ones: {different}", different),
             "self": (f"self-BLEU-4, each against all others: {mean:.4f}", mean),

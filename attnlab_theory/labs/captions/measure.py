@@ -22,6 +22,7 @@ from attnlab_theory.labs.folders import RUN
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, UNIGRAM, beside_a_unigram, of_a_unigram
 from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.language.corpora.grammar import Grammar
+from attnlab_theory.plurals import several
 
 LOOKED_AT = 200
 """How many sentences are read to measure single heads."""
@@ -139,7 +140,9 @@ def joined(folders: Sequence[Path], tell: Callable[[str], None]) -> Results:
             *[each for part in parts for each in part.of((UNIGRAM,))][:1],
         ),
     )
-    return dataclasses.replace(found, shown=(*found.shown, f"{len(trained)} models of {len(parts)} runs."))
+    return dataclasses.replace(
+        found, shown=(*found.shown, f"{several(len(trained), 'model')} of {several(len(parts), 'run')}.")
+    )
 
 
 class Part(NamedTuple):

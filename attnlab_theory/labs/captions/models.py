@@ -11,6 +11,7 @@ from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, over_se
 from attnlab_theory.labs.options import Mean
 from attnlab_theory.labs.perplexity import Losses, floor, losses
 from attnlab_theory.labs.training import best_epoch, by_epoch
+from attnlab_theory.plurals import some_of
 from attnlab_theory.stats import Interval
 
 GAINED = {
@@ -130,7 +131,8 @@ def left_out(models: Sequence[Summary]) -> Iterator[str]:
         for quantity in dict.fromkeys(name for model in of_arm for name in model.numbers):
             count = sum(quantity in model.numbers for model in of_arm)
             if count < len(of_arm):
-                yield f"{arm}: only {count} of {len(of_arm)} runs have the {quantity}, which is left out"
+                have = some_of(count, len(of_arm), "run", "has", "have")
+                yield f"{arm}: only {have} the {quantity}, which is left out"
 
 
 def by_arm(models: Sequence[Summary]) -> dict[str, list[Summary]]:

@@ -12,6 +12,7 @@ from attnlab_theory.labs.captions.arms import PRESETS, PresetName
 from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges, WithJson
 from attnlab_theory.labs.texts import Texts
 from attnlab_theory.labs.training import Checkpoints, train_and_report
+from attnlab_theory.plurals import agree, several
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.sentences import Material
@@ -140,9 +141,12 @@ class Evaluate(WithJson):
         if self.json:
             print(record.to_text(told), end="")
             return 0
-        print(f"{len(sentences)} sentences of {source}, {told['tokens']} tokens with their ends")
+        print(
+            f"{several(len(sentences), 'sentence')} of {source}, {several(told['tokens'], 'token')} with their ends"
+        )
         if read.cut:
-            print(f"{read.cut} sentences are longer than the block of {block} and were cut")
+            said = several(read.cut, "sentence is", "sentences are")
+            print(f"{said} longer than the block of {block} and {agree(read.cut, 'was', 'were')} cut")
         print(f"perplexity, mean of sentence means: {found.perplexity_of_sentences:.4f}")
         print(f"perplexity, mean over tokens:       {found.perplexity_of_tokens:.4f}")
         for each in above:
@@ -197,7 +201,7 @@ class Generate:
         elif self.out is None:
             print("\n".join(lines))
         else:
-            print(f"{len(lines)} captions are in {self.out}")
+            print(f"{several(len(lines), 'caption is', 'captions are')} in {self.out}")
         return 0
 
     def _choosing(self) -> "Choosing":

@@ -26,6 +26,7 @@ from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.options import WholeRun, WithJson
 from attnlab_theory.labs.training import refuse_no_time, train
+from attnlab_theory.plurals import several
 
 if TYPE_CHECKING:
     from attnlab_theory.cluster.client import Cluster
@@ -244,7 +245,7 @@ class DrawLab(WithJson):
         if self.json:
             print(json.dumps({"folder": str(self.folder), "figures": len(figures)}))
         else:
-            print(f"{len(figures)} figures are drawn in {self.folder}")
+            print(f"{several(len(figures), 'figure is', 'figures are')} drawn in {self.folder}")
         return 0
 
 

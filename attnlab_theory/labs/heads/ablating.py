@@ -20,6 +20,7 @@ from attnlab_theory.labs.heads.results import Tell
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.models.tape import Replacement, tape
+from attnlab_theory.plurals import several
 from attnlab_theory.stats.groups import refuse_too_few
 
 Head = tuple[int, int]
@@ -63,7 +64,7 @@ def ablated(
     layers, h = reading.layers, reading.heads
     count = len(reading.tokens)
     refuse_too_few(count - count // 2)
-    tell(f"mean outputs of {layers * h} heads")
+    tell(f"mean outputs of {several(layers * h, 'head')}")
     instead = mean_outputs(reading)
     whole, single = np.zeros(count), np.zeros((layers, h, count))
     chosen_by = np.random.default_rng(seed).permutation(count) < count // 2
@@ -73,13 +74,13 @@ def ablated(
         found = _without(reading, rows, instead, [(), *each])
         whole[rows.numbers], single[:, :, rows.numbers] = found[0], found[1:].reshape(layers, h, -1)
         done += len(rows.numbers)
-        tell(f"without each head: {done} of {count} sentences")
+        tell(f"without each head: {done} of {several(count, 'sentence')}")
     least = least_moving(whole[chosen_by], single[:, :, chosen_by])
     pairs = list(pairs) or list(itertools.combinations(least, 2))
     odds = np.zeros((len(pairs), count))
     for rows in _rows(reading):
         odds[:, rows.numbers] = _without(reading, rows, instead, pairs)
-    tell(f"without {len(pairs)} pairs of heads")
+    tell(f"without {several(len(pairs), 'pair')} of heads")
     return Ablated(whole=whole, single=single, pairs=dict(zip(pairs, odds, strict=True)), chosen_by=chosen_by)
 
 

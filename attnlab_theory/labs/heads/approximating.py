@@ -26,6 +26,7 @@ from attnlab_theory.language.models.approximations import (
     Gauge,
     RandomFeatures,
 )
+from attnlab_theory.plurals import several
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats.groups import with_each_left_out
 
@@ -85,9 +86,9 @@ def measured(
     chosen, fitting = numbers[:count], numbers[count : count + FITTED]
     if count < 10:
         raise ValueError(f"{len(long)} sentences have two tokens or more, and 15 are needed: take more sentences")
-    tell(f"queries and keys of {len(fitting)} sentences")
+    tell(f"queries and keys of {several(len(fitting), 'sentence')}")
     gauge = losses.gauge_of(list(reading.traces(fitting)))
-    tell(f"approximations of every head in {count} other sentences")
+    tell(f"approximations of every head in {several(count, 'other sentence')}")
     key = key_for(seed, "approximations")
     used, groups, sums = tuple(tried or ()), min(GROUPS, count), None
     counts, by_length = np.zeros(groups), np.zeros((groups, len(LENGTHS)))
@@ -98,7 +99,7 @@ def measured(
             used = used or losses.approximations(causal=trace.causal, most_features=most_features)
             sums = np.zeros((groups, len(used), reading.layers, reading.heads))
         if place and place % 10 == 0:
-            tell(f"{place} of {count} sentences")
+            tell(f"{place} of {several(count, 'sentence')}")
         group, t = place % groups, len(trace.tokens.ids)
         sums[group] += losses.squared_errors(trace, used, gauge, jax.random.fold_in(key, place))
         counts[group] += 1

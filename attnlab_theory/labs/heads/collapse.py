@@ -23,6 +23,7 @@ from attnlab_theory.labs.heads.families import Family, verdicts
 from attnlab_theory.labs.heads.results import Tell, of_controls, told
 from attnlab_theory.labs.heads.traces import Kept, Layered
 from attnlab_theory.labs.tables import table
+from attnlab_theory.plurals import several
 from attnlab_theory.stats.groups import refuse_too_few, with_each_left_out
 
 FLOOR = 1e-14
@@ -67,12 +68,12 @@ def measured(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -
         raise ValueError("no sentence has two tokens whose distance could be told: take another text")
     groups = min(GROUPS, len(numbers))
     refuse_too_few(groups)
-    tell(f"states of {len(numbers)} sentences through layers without some of their parts")
+    tell(f"states of {several(len(numbers), 'sentence')} through layers without some of their parts")
     found = None
     for place, states in enumerate(zip(*(reading.states(numbers, kept) for kept in Kept), strict=True)):
         if not all(np.all(np.isfinite(each)) for each in states):
             raise ValueError(
-                f"a state of a sentence of {len(states[0][0])} tokens is not finite: the model is broken"
+                f"a state of a sentence of {several(len(states[0][0]), 'token')} is not finite: the model is broken"
             )
         found = Collapse(len(states[0]), groups) if found is None else found
         found.add(states, place % groups)

@@ -14,6 +14,7 @@ from attnlab_theory.labs.heads.plan import Plan
 from attnlab_theory.labs.heads.splits import Splits
 from attnlab_theory.labs.heads.stretch import Stretch
 from attnlab_theory.labs.heads.traces import Reading, softmax
+from attnlab_theory.plurals import several
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ def measured(
     Raises:
         ValueError: if a trace is broken, or too few types have keys that differ.
     """
-    tell(f"keys of {len(plan.fitting)} sentences")
+    tell(f"keys of {several(len(plan.fitting), 'sentence')}")
     fit = fitted(reading.traces(plan.fitting), plan, seed=seed)
     plan, (layers, h) = fit.plan, fit.means.shape[:2]
     found = Measured(
@@ -67,7 +68,7 @@ def measured(
     dealt = [plan.judging[group :: plan.groups] for group in range(plan.groups)]
     traces = reading.traces([number for numbers in dealt for number in numbers])
     for group, numbers in enumerate(dealt):
-        tell(f"measuring {len(plan.judging)} other sentences: group {group + 1} of {plan.groups}")
+        tell(f"measuring {several(len(plan.judging), 'other sentence')}: group {group + 1} of {plan.groups}")
         moments = Moments(*fit.means.shape)
         for number, trace in zip(numbers, traces, strict=False):
             scores = trace.scores()

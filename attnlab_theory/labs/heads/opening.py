@@ -18,6 +18,7 @@ from attnlab_theory.language.models.kinds import model_type
 from attnlab_theory.language.text.bpe import BPE
 from attnlab_theory.language.text.own_tokens import OwnTokens
 from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.plurals import several, some_of
 
 AnyReading = EncoderReading | GPTReading
 
@@ -41,7 +42,8 @@ def opened(model: Path, sentences: Sequence[str], *, tell: Tell = untold) -> Any
     reading = _read(model, sentences, tell)
     if reading.cut:
         longest = max(len(tokens.ids) for tokens in reading.tokens)
-        tell(f"{reading.cut} of {len(sentences)} sentences are longer than {model} takes, {longest} tokens: cut")
+        said = some_of(reading.cut, len(sentences), "sentence", "is", "are")
+        tell(f"{said} longer than {model} takes, {several(longest, 'token')}: cut")
     return reading
 
 

@@ -9,6 +9,7 @@ import tyro
 
 from attnlab_theory.labs.options import WithJson
 from attnlab_theory.language.corpora.corruption import Corruption
+from attnlab_theory.plurals import several
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset
@@ -54,7 +55,9 @@ class Data(WithJson):
             counts = {"kind": self.kind, "documents": len(dataset), "vocabulary": len(dataset.characters)}
             print(json.dumps({**counts, "examples": pairs}, indent=1, ensure_ascii=False))
             return 0
-        print(f"{len(dataset):,} documents, a vocabulary of {len(dataset.characters)} characters")
+        print(
+            f"{several(len(dataset), 'document')}, a vocabulary of {several(len(dataset.characters), 'character')}"
+        )
         for pair in pairs:
             print(f"x: {pair['x']}\ny: {pair['y']}")
         return 0

@@ -9,6 +9,7 @@ import tyro
 
 from attnlab_theory.labs.knowledge.training import PretrainCorpus, VariantName
 from attnlab_theory.labs.options import WithJson
+from attnlab_theory.plurals import several
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -187,7 +188,7 @@ class Score(WithJson):
         if not self.labels and len(set(labels)) < files:
             labels = tuple(map(str, self.predictions))
         if len(labels) != files:
-            raise ValueError(f"{len(labels)} --labels for {files} files of predictions; give one each")
+            raise ValueError(f"{len(labels)} --labels for {several(files, 'file')} of predictions; give one each")
         if not all(map(str.strip, labels)):
             raise ValueError(
                 f"a file of predictions needs a name, not {min(labels, key=str.strip)!r}; see --labels"

@@ -16,6 +16,7 @@ from attnlab_theory.labs.knowledge.stages import finetuning, pretraining
 from attnlab_theory.labs.knowledge.variants import configured
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.models.config import GPTConfig
+from attnlab_theory.plurals import agree, several
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,6 +112,7 @@ def _say_what_is_asked_twice(material: Material) -> None:
     twice = [question for question in held_out if question in learned]
     if twice:
         tell(
-            f"attnlab: {len(twice)} of {len(held_out)} questions for evaluation are in the file for finetuning "
-            f"too, {twice[0]!r} first: a person that is learned is not held out"
+            f"attnlab: {len(twice)} of {several(len(held_out), 'question')} for evaluation "
+            f"{agree(len(twice), 'is', 'are')} in the file for finetuning too, "
+            f"{twice[0]!r} first: a person that is learned is not held out"
         )

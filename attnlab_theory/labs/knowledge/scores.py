@@ -18,6 +18,7 @@ from attnlab_theory.labs.estimates import Estimates, share
 from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, Score, read_predictions
 from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.language.text.characters import PAD
+from attnlab_theory.plurals import some_of
 
 INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff"))
 """Characters without width, which readers do not see."""
@@ -96,7 +97,8 @@ def remarks(predictions: Sequence[str], questions: Questions, *, who: str) -> li
             f"{who}: {missed} more would match but for spaces, padding ({PAD}) or accents that are written apart."
         )
     if (held & ~near).any():
-        said.append(f"{who}: {int(held.sum())} of {len(right)} lines hold the place, alone or among other words.")
+        hold = some_of(int(held.sum()), len(right), "line", "holds", "hold")
+        said.append(f"{who}: {hold} the place, alone or among other words.")
     return said
 
 

@@ -16,6 +16,7 @@ from attnlab_theory.labs.reviews.material import encoded
 from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.plurals import agree, several, some_of
 from attnlab_theory.report import record
 from attnlab_theory.stats import Interval
 
@@ -51,11 +52,12 @@ class Evaluation:
         """The accuracy and its interval in words."""
         low, high = self.accuracy.interval.low, self.accuracy.interval.high
         said = (
-            f"{self.right} of {len(self.answers)} test reviews are labelled right: {self.accuracy.value:.2%}, "
-            f"interval {low:.2%} to {high:.2%} ({1 - ERROR_RATE:.0%})\n"
+            f"{some_of(self.right, len(self.answers), 'test review', 'is', 'are')} labelled right: "
+            f"{self.accuracy.value:.2%}, interval {low:.2%} to {high:.2%} ({1 - ERROR_RATE:.0%})\n"
             f"always the commoner label: {self.majority:.2%}"
         )
-        return said + (f"\n{self.cut} reviews did not fit and were cut" if self.cut else "")
+        cut = f"\n{several(self.cut, 'review')} did not fit and {agree(self.cut, 'was', 'were')} cut"
+        return said + cut * bool(self.cut)
 
 
 def evaluation(model: Any, text: OfSentences, reviews: Reviews) -> Evaluation:

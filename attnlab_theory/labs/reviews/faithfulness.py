@@ -17,6 +17,7 @@ from attnlab_theory.labs.reviews.explanations import Ask, Scores
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import UNK_ID, Words
+from attnlab_theory.plurals import several
 from attnlab_theory.stats import bounded
 
 LEAST_TOKENS = 3
@@ -43,7 +44,7 @@ def agreement(one: Scores, other: Scores, error_rate: float, **setting: Any) -> 
         if len(x) >= LEAST_TOKENS and np.ptp(x) > 0 and np.ptp(y) > 0:
             found.append(float(np.corrcoef(scipy.stats.rankdata(x), scipy.stats.rankdata(y))[0, 1]))
     if not found:
-        raise ValueError(f"none of {len(one)} reviews has {LEAST_TOKENS} tokens with different scores")
+        raise ValueError(f"none of {several(len(one), 'review')} has {LEAST_TOKENS} tokens with different scores")
     correlations = np.clip(found, -1, 1)  # rounding
     left_out = len(one) - len(found)
     return mean("rank correlation", correlations, WITHIN_ONE, error_rate, **setting, left_out=left_out)

@@ -13,6 +13,7 @@ from attnlab_theory.language.corpora.labelled_grammar import LabelledGrammar
 from attnlab_theory.language.corpora.reviews import Reviews, Sizes, drawn, read_reviews
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import Words
+from attnlab_theory.plurals import agree
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,7 +92,11 @@ class Encoded:
 
     def notes(self, kind: str) -> tuple[str, ...]:
         """A line that counts the reviews that were cut, if there are any. `kind` is their name."""
-        return (f"{self.cut} of {len(self)} {kind} did not fit and were cut",) if self.cut else ()
+        return (
+            (f"{self.cut} of {len(self)} {kind} did not fit and {agree(self.cut, 'was', 'were')} cut",)
+            if self.cut
+            else ()
+        )
 
 
 def encoded(reviews: Reviews, text: OfSentences, block: int) -> Encoded:

@@ -11,6 +11,7 @@ import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs.options import WithJson
+from attnlab_theory.plurals import several
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.estimates import Estimate
@@ -88,7 +89,10 @@ class Evaluate(WithJson):
         page = labels(probabilities(saved.model, asked.rows))
         if self.out is not None:
             files.write_text(self.out, page)
-        print(f"{test} has no labels: {len(texts)} reviews are labelled, and none is scored", file=sys.stderr)
+        print(
+            f"{test} has no labels: {several(len(texts), 'review is', 'reviews are')} labelled, and none is scored",
+            file=sys.stderr,
+        )
         if self.json:
             unknown = dict.fromkeys(("right", "accuracy", "interval", "error_rate", "majority"))
             told = {"reviews": len(texts), **unknown, "cut": asked.cut, "labels": list(map(int, page.split()))}
@@ -166,7 +170,7 @@ class Predict(WithJson):
         if self.out is None:
             print(answers, end="")
         else:
-            print(f"{len(texts)} lines are labelled in {self.out}")
+            print(f"{several(len(texts), 'line is', 'lines are')} labelled in {self.out}")
         return 0
 
 
@@ -197,7 +201,10 @@ class Explain(WithJson):
         texts, asked = lines_for(saved, self.lines)
         tokens = int((asked.lengths - 2).sum())
         if tokens >= MANY:
-            print(f"{tokens} tokens are left out one by one: long lines take minutes", file=sys.stderr)
+            print(
+                f"{several(tokens, 'token is', 'tokens are')} left out one by one: long lines take minutes",
+                file=sys.stderr,
+            )
         found = explain(saved.model, saved.text, texts, asked, seed=self.seed)
         if self.json:
             print(json.dumps([each.as_json() for each in found], indent=1, ensure_ascii=False))
@@ -248,7 +255,7 @@ def _page_of_all(found: "dict[str, tuple[Evaluation, dict[str, float]]]", whole:
     return "\n".join(
         [
             *(f"{name}: {test.words}{_page_of(rules)}" for name, (test, rules) in found.items()),
-            f"mean over {len(found)} models: {whole.value:.2%}, interval {whole.interval.low:.2%} to "
+            f"mean over {several(len(found), 'model')}: {whole.value:.2%}, interval {whole.interval.low:.2%} to "
             f"{whole.interval.high:.2%} ({1 - whole.error_rate:.0%}, for more models of the kind)",
         ]
     )

@@ -10,6 +10,7 @@ import random
 from collections.abc import Sequence
 
 from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.plurals import several
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,4 +82,4 @@ def budget(trials: Sequence[Trial]) -> int:
 
 def declared(trials: Sequence[Trial]) -> str:
     """A line about the budget of a search."""
-    return f"budget: {len(trials)} trials, at most {budget(trials)} epochs"
+    return f"budget: {several(len(trials), 'trial')}, at most {several(budget(trials), 'epoch')}"

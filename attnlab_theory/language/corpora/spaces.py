@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from attnlab_theory.plurals import agree, some_of
+
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]{5,}"
@@ -30,9 +32,9 @@ def remark(lines: Sequence[str], source: str, remedy: str) -> str | None:
     if not found or 2 * found < len(lines):
         return None
     one = sum(len(line.split()) == 1 for line in lines)
-    return (
-        f"{source}: {found} of {len(lines)} lines have no spaces between words, {one} are one token each; {remedy}"
-    )
+    have = some_of(found, len(lines), "line", "has", "have")
+    each = agree(one, "is one token", "are one token each")
+    return f"{source}: {have} no spaces between words, {one} {each}; {remedy}"
 
 
 def refuse_unspaced(lines: Sequence[str], source: str, remedy: str) -> None:

@@ -132,7 +132,7 @@ def test_dropout_is_switched_off_and_that_is_said():
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        (Layer(), "draws random numbers: the same call gives another answer. Switch dropout off: .eval()"),
+        (Layer(), "draws random numbers in training mode: two equal calls differ; hand over module.eval"),
         (Projecting, r"is a module that projects, by query.weight \[4, 4\]"),
         (lambda q, k, v: {"out": plain(q, k, v)}, "gave a dict, and no array"),
         (lambda q, k, v: plain(q, k, v).to("meta"), "Cannot copy out of meta tensor"),

@@ -75,7 +75,7 @@ def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
     files = ["--train", tmp_path / "long", "--validation", folder / "validation", "--test", folder / "test"]
     code, _, err = run(capsys, "train", "--writing-params-path", tmp_path / "model", *files, *SMALL)
     assert code == 0
-    assert "1 of 33 training sentences have more than 15 tokens and were cut" in err
+    assert "1 of 33 training sentences has more than 15 tokens and was cut" in err
     code, _, err = run(
         capsys, "train", "--writing-params-path", tmp_path / "m", *files, *SMALL, "--longer", "refuse"
     )
@@ -206,7 +206,7 @@ def test_lines_without_spaces_get_a_hint_and_can_be_compared_by_characters(capsy
     # By words no line is among the others: a full stop makes another word.
     assert json.loads(out)["forward"] == 0.0
     assert err.splitlines() == [
-        f"{tmp_path}/drawn: 1 of 1 lines have no spaces between words, 1 are one token each; "
+        f"{tmp_path}/drawn: 1 of 1 line has no spaces between words, 1 is one token; "
         "--unit characters compares characters",
         f"{tmp_path}/real: 2 of 2 lines have no spaces between words, 2 are one token each; "
         "--unit characters compares characters",
@@ -221,7 +221,7 @@ def test_words_of_a_language_without_spaces_are_not_trained_on(capsys, tmp_path)
     files = [part for name in ("train", "validation", "test") for part in (f"--{name}", tmp_path / name)]
     code, _, err = run(capsys, "train", *files, "--writing-params-path", tmp_path / "model")
     assert (code, err.count("\n")) == (2, 1)
-    assert "train: 1 of 1 lines have no spaces between words, 1 are one token each; say --unit bpe, or put" in err
+    assert "train: 1 of 1 line has no spaces between words, 1 is one token; say --unit bpe, or put" in err
 
 
 def test_accents_that_are_written_apart_are_the_same_words(capsys, tmp_path):

@@ -86,7 +86,7 @@ def test_what_is_left_out_is_told(capsys, monkeypatch, tmp_path):
     (second / "models.json").write_text(json.dumps(known))
     code, said = joined(capsys, first, second, "--out", tmp_path / "out")
     assert code == 0
-    assert said.err == "scratch: only 1 of 2 runs have the best epoch, which is left out\n"
+    assert said.err == "scratch: only 1 of 2 runs has the best epoch, which is left out\n"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_where_nothing_is_tied_it_says_that_gambles_were_not_judged(checkpoint, 
     out, err = capsys.readouterr()
     assert "Not judged in any layer: whether heads gamble, and whether the layer hedges." in " ".join(out.split())
     # What a user must know of how the text was read stands first, and in the files.
-    remark = f"1 of 121 sentences are longer than {checkpoint} takes, 32 tokens: cut"
+    remark = f"1 of 121 sentences is longer than {checkpoint} takes, 32 tokens: cut"
     assert err.splitlines()[0] == remark
     run = json.loads((tmp_path / "heads" / "premises.run.json").read_text())
     assert (run["cut"], run["remarks"]) == (1, [remark])

@@ -120,7 +120,7 @@ def test_an_encoder_that_is_named_by_one_of_its_files_is_its_folder(tmp_path):
     reading = opened(tmp_path / "model.safetensors", ["a b", "a b c d e f"], tell=told.append)
     assert [tokens.ids.tolist() for tokens in reading.tokens] == [[2, 5, 6, 3], [2, 5, 6, 7, 8, 9, 3]]
     assert np.array_equal(reading.tokens[1].special, [True, *[False] * 5, True])
-    assert told == [f"1 of 2 sentences are longer than {tmp_path / 'model.safetensors'} takes, 7 tokens: cut"]
+    assert told == [f"1 of 2 sentences is longer than {tmp_path / 'model.safetensors'} takes, 7 tokens: cut"]
 
 
 def refused(folder, message):

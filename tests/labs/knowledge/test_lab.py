@@ -240,7 +240,7 @@ def test_who_is_learned_and_asked_is_told(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("attnlab_theory.labs.engine.run.train", lambda *_, **__: None)
     code, _, err = run(capsys, "run", *FILES, "both.tsv", "--variants", "none")
     assert code == 130
-    assert "1 of 2 questions for evaluation are in the file for finetuning too, 'Where was Ada born?' first" in err
+    assert "1 of 2 questions for evaluation is in the file for finetuning too, 'Where was Ada born?' first" in err
 
 
 def test_questions_of_every_seed_are_good_before_anything_is_trained(tmp_path):

@@ -145,7 +145,7 @@ def test_an_answer_with_more_behind_it_is_wrong(folder, capsys):
         ([], "EVAL_CORPUS"),
         (["dev.tsv"], "PREDICTIONS ... is missing"),
         (["dev.tsv", "nowhere"], "there is no file nowhere"),
-        (["dev.tsv", "dev.tsv", "--labels", "a", "b"], "2 --labels for 1 files"),
+        (["dev.tsv", "dev.tsv", "--labels", "a", "b"], "2 --labels for 1 file"),
         (["dev.tsv", "one.predictions", "one.predictions"], "are called 'one.predictions'"),
         (["dev.tsv", "one.predictions", "--labels", " "], "needs a name, not ' '"),
         (["dev.tsv", "dev.tsv/one"], "dev.tsv/one cannot be read: Not a directory"),

@@ -200,7 +200,7 @@ def test_lines_that_do_not_fit_are_counted(capsys, folder, tmp_path, command):
     """Compiles answers and explanations of a small model for a line that fills its block."""
     (tmp_path / "lines").write_text("a fine film\n" + "fine " * 900 + "\n")
     code, _, err = run(capsys, command, folder / "model", tmp_path / "lines")
-    assert (code, err) == (0, "1 of 2 lines did not fit and were cut\n")
+    assert (code, err) == (0, "1 of 2 lines did not fit and was cut\n")
 
 
 @pytest.mark.slow("rates that all diverge, and how a winner is chosen, stay inside")

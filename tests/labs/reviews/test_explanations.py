@@ -61,7 +61,7 @@ def test_true_scores_agree_with_themselves_and_random_ones_do_not():
     assert same.value == pytest.approx(1)
     other = agreement(TRUE, tuple(RNG.random(len(each)) for each in TRUE), 1e-6)
     assert other.interval.low <= 0 <= other.interval.high
-    with pytest.raises(ValueError, match="none of 1 reviews has 3 tokens with different scores"):
+    with pytest.raises(ValueError, match="none of 1 review has 3 tokens with different scores"):
         agreement((np.zeros(9),), (np.arange(9.0),), 0.05)
 
 

@@ -16,6 +16,7 @@ from attnlab_theory import refuse
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.corpora.text_files import decoded, read_text
 from attnlab_theory.language.text.characters import MASK, PAD, PAD_ID, Characters
+from attnlab_theory.plurals import several
 from attnlab_theory.stats import Interval, proportion
 
 QUESTION = "Where was {name} born?"
@@ -146,7 +147,8 @@ def read_predictions(path: Path, questions: Questions) -> tuple[str, ...]:
     predictions = tuple(text.removesuffix("\n").split("\n")) if text else ()
     if len(predictions) != len(questions):
         raise ValueError(
-            f"{path} has {len(predictions)} lines for the {len(questions)} questions of {questions.source}; "
+            f"{path} has {several(len(predictions), 'line')} for the {several(len(questions), 'question')} of "
+            f"{questions.source}; "
             "it needs one prediction for each, in their order"
         )
     return predictions
@@ -256,7 +258,8 @@ def score(predictions: Sequence[str], questions: Questions) -> Score:
         raise ValueError(f"{questions.source}: there are none, and so no accuracy")
     if len(predictions) != len(answers):
         raise ValueError(
-            f"{len(predictions)} predictions for the {len(answers)} questions of {questions.source}; give one each"
+            f"{several(len(predictions), 'prediction')} for the {several(len(answers), 'question')} of "
+            f"{questions.source}; give one each"
         )
     return Score(sum(map(str.__eq__, predictions, answers)), len(answers))
 

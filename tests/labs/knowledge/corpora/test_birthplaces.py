@@ -119,7 +119,7 @@ def test_only_exact_matches_count():
     assert score(["Rome", "bonn"], TWO) == Score(1, 2)
     assert score(["Rom", "Bonn "], TWO) == Score(0, 2)
     assert always("Bonn", TWO).accuracy == 0.5
-    with pytest.raises(ValueError, match="1 predictions for the 2 questions"):
+    with pytest.raises(ValueError, match="1 prediction for the 2 questions"):
         score(["Rome"], TWO)
     with pytest.raises(ValueError, match="there are none"):
         score([], Questions((), (), "nobody"))
