@@ -18,7 +18,12 @@ import contextlib
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-import pytest
+try:
+    import pytest
+except ModuleNotFoundError:
+    raise ImportError(
+        "attnlab_theory.conformance makes tests for pytest, which is missing: pip install pytest"
+    ) from None
 
 from attnlab_theory.conform.finding import Verdict
 

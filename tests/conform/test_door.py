@@ -1,5 +1,6 @@
 """The door for pytest, in a project that has nothing but a test file."""
 
+import importlib
 import os
 import re
 import signal
@@ -9,6 +10,8 @@ import time
 
 import pytest
 
+from attnlab_theory import conformance
+from attnlab_theory.conform import door
 from attnlab_theory.conform.door import suite
 from attnlab_theory.sandbox import limits
 
@@ -64,6 +67,17 @@ def project(tmp_path):
         return done.returncode, done.stdout + done.stderr
 
     return run
+
+
+def test_without_pytest_the_door_says_what_to_install_in_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pytest", None)
+    for module in (door, conformance):
+        monkeypatch.delitem(sys.modules, module.__name__)
+    with pytest.raises(ImportError) as raised:
+        importlib.import_module(conformance.__name__)
+    said = "attnlab_theory.conformance makes tests for pytest, which is missing: pip install pytest"
+    assert str(raised.value) == said
+    assert raised.value.__suppress_context__
 
 
 @pytest.mark.slow("our own operators, with a test for each of some identities, stay inside")
