@@ -95,6 +95,7 @@ class Estimators:
 
 
 def _print(advice: "Advice") -> None:
+    from attnlab_theory.plurals import several
     from attnlab_theory.report.table import show
 
     problem = advice.problem
