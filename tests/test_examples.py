@@ -1,17 +1,15 @@
 """Every public name of six rooms has a worked example in its docstring, and every example prints what it says.
 
-An example knows the names of its module, and besides `jax`, `jnp` and `np`. All run in one process and most of them
+An example knows the names of its module and no others, so it runs alone. All run in one process and most of them
 at one shape, three tokens of width two, so that the programs they compile are shared.
 """
 
 import ast
+import builtins
 import doctest
 import importlib
 import pathlib
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 import pytest
 
 PACKAGE = pathlib.Path(__file__).parent.parent / "attnlab_theory"
@@ -74,8 +72,9 @@ def complaints(path: pathlib.Path, module_names: dict[str, object]) -> str:
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     for name, node in documented(path).items():
         text = ast.get_docstring(node) or ""
-        names = {"jax": jax, "jnp": jnp, "np": np, **module_names}
-        test = doctest.DocTestParser().get_doctest(text, names, key_of(path, name), str(path), node.lineno)
+        test = doctest.DocTestParser().get_doctest(
+            text, dict(module_names), key_of(path, name), str(path), node.lineno
+        )
         if test.examples:
             runner.run(test, out=said.append)
     return "".join(said)
@@ -88,6 +87,51 @@ def test_every_public_name_has_an_example_that_prints_what_it_says(path):
     assert not wanting(path, WITHOUT_EXAMPLE)
     module = importlib.import_module(f"attnlab_theory.{path.parent.name}.{path.stem}")
     assert not (said := complaints(path, vars(module))), said
+
+
+def names(code: ast.AST) -> tuple[set[str], set[str]]:
+    """The names that code gives, anywhere in it, and those that it reads."""
+    given, read = set(), set()
+    for node in ast.walk(code):
+        if isinstance(node, ast.Name):
+            (read if isinstance(node.ctx, ast.Load) else given).add(node.id)
+        elif isinstance(node, ast.alias):
+            given.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            given.add(node.name)
+        elif isinstance(node, ast.arg):
+            given.add(node.arg)
+    return given, read
+
+
+def unknown(text: str, module: ast.Module) -> set[str]:
+    """The names that the examples of a docstring read, and neither they nor the module give: each runs alone."""
+    given, read = names(ast.parse("".join(each.source for each in doctest.DocTestParser().get_examples(text))))
+    imports = (node for node in module.body if isinstance(node, ast.ImportFrom | ast.Import))
+    of_module = set().union(*(names(node)[0] for node in imports), *({t.id} for t in assigned(module)))
+    defined = {node.name for node in module.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return read - given - of_module - defined - {*vars(builtins)}
+
+
+def assigned(module: ast.Module) -> list[ast.Name]:
+    """The names that a module assigns outside of its functions."""
+    kept = (node for node in module.body if not isinstance(node, ast.FunctionDef | ast.ClassDef))
+    found = (each for node in kept for each in ast.walk(node))
+    return [each for each in found if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
+
+
+def test_every_example_knows_its_names():
+    """Reads all examples, and runs none."""
+    lacking = {
+        key_of(path, name): lacks
+        for path, module in ((path, ast.parse(path.read_text())) for path in FILES)
+        for name, node in documented(path).items()
+        if (lacks := unknown(ast.get_docstring(node) or "", module))
+    }
+    assert lacking == {}
+    module = ast.parse("import jax\nN = 3\ndef f(m): pass")
+    assert unknown(">>> np.eye(N), f(jax)\n>>> [x for x in range(m)]", module) == {"np", "m"}
+    assert not unknown(">>> import numpy as np\n>>> g = lambda n: np.eye(n)", module)
 
 
 def test_an_exception_is_a_public_name_without_an_example():

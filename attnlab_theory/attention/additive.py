@@ -51,6 +51,7 @@ def additive_weights(
         One hidden unit: tanh of the sum of the first coordinates. It is 1 for the large key and 0 for the others.
         With w_out = log 2 the large key gets twice the weight of another.
 
+        >>> import numpy as np
         >>> q = jnp.array([[0.0, 0.0]])
         >>> k = jnp.array([[50.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
         >>> w = jnp.array([[1.0], [0.0]])
@@ -98,6 +99,7 @@ def additive_attention(
     Example:
         The weights are 1/2, 1/4, 1/4, as in `additive_weights`; only the first value is not 0.
 
+        >>> import numpy as np
         >>> q = jnp.array([[0.0, 0.0]])
         >>> k = jnp.array([[50.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
         >>> v = jnp.array([[8.0, 0.0], [0.0, 0.0], [0.0, 0.0]])

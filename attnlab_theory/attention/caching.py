@@ -159,6 +159,7 @@ def cached_attention(
     Example:
         The queries are 0, so each output is the mean of the values so far.
 
+        >>> import numpy as np
         >>> x = jnp.zeros((3, 2))
         >>> v = jnp.array([[6.0, 0], [0, 0], [0, 0]])
         >>> print(np.asarray(cached_attention(x, x, v, scale=1.0)).round(2))

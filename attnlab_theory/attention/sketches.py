@@ -42,6 +42,7 @@ def linformer_attention(
         Three values are sketched to two: the first by itself, and the sum of the others. A query of 0 gives both
         mixtures the weight 1/2.
 
+        >>> import jax.numpy as jnp
         >>> q = k = jnp.zeros((3, 2))
         >>> v = jnp.array([[2.0, 0], [0, 4], [0, 6]])
         >>> e = jnp.array([[1.0, 0, 0], [0, 1, 1]])

@@ -131,6 +131,7 @@ def synthesizer_weights(logits: Float[Array, "t s"], mask: Bool[Array, "t s"] | 
     Example:
         A logit of log 2 against 0 and 0 gives 2, 1, 1 parts of 4.
 
+        >>> import numpy as np
         >>> print(np.asarray(synthesizer_weights(np.log(2) * jnp.eye(3))).round(2))
         [[0.5  0.25 0.25]
          [0.25 0.5  0.25]
@@ -156,6 +157,7 @@ def synthesizer_attention(
     Example:
         The first row has the weights 1/2, 1/4, 1/4, and only the first value is not 0.
 
+        >>> import numpy as np
         >>> v = jnp.array([[8.0, 0], [0, 0], [0, 0]])
         >>> print(np.asarray(synthesizer_attention(np.log(2) * jnp.eye(3), v)).round(2))
         [[4. 0.]

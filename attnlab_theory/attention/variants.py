@@ -31,6 +31,7 @@ def zero_after_softmax_weights(
         Queries of 0 see all keys alike. The softmax over three keys gives 1/3 to each; what the mask hides is lost,
         and the first row sums to 1/3 instead of 1.
 
+        >>> import numpy as np
         >>> x = jnp.zeros((3, 2))
         >>> print(np.asarray(zero_after_softmax_weights(x, x, jnp.tri(3, dtype=bool), scale=1.0)).round(2))
         [[0.33 0.   0.  ]
@@ -70,6 +71,7 @@ def zero_after_softmax(
         All values are 3, and every mean of them is 3. The wrong operator returns 1 for the first token, which sees
         one key of three.
 
+        >>> import numpy as np
         >>> x = jnp.zeros((3, 2))
         >>> v = jnp.full((3, 2), 3.0)
         >>> print(np.asarray(zero_after_softmax(x, x, v, jnp.tri(3, dtype=bool), scale=1.0)).round(2))

@@ -79,6 +79,7 @@ class Claim(Generic[P]):
     Example:
         A coin, and the chance of heads as its setting. The prediction is a function of the setting.
 
+        >>> import jax
         >>> from attnlab_theory.stats import proportion
         >>> class Coin(Setting):
         ...     p: float

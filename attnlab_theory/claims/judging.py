@@ -93,6 +93,7 @@ def check(
         A coin with the chance 1/2. The first block, 8 chunks of 512 draws, already gives an interval narrower than
         the resolution, and 1/2 lies in it.
 
+        >>> import jax
         >>> from attnlab_theory.stats import proportion
         >>> class Coin(Setting):
         ...     p: float
@@ -178,6 +179,7 @@ def check_rivals(
     Example:
         Two predictions of one coin, judged on the same draws: 1/2, and 0.9.
 
+        >>> import jax
         >>> from attnlab_theory.stats import proportion
         >>> class Coin(Setting):
         ...     p: float

@@ -93,6 +93,7 @@ def measure(
     Example:
         How often a fair coin shows heads, to a width of 0.1. One block of 8 chunks is enough.
 
+        >>> import jax
         >>> from attnlab_theory.stats import proportion
         >>> found = measure(lambda key: jax.random.bernoulli(key, 0.5), width=0.1, bound=proportion(), chunk=512)
         >>> found.interval.low < 0.5 < found.interval.high, found.draws, found.is_narrow_enough

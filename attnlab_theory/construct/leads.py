@@ -84,6 +84,7 @@ def query_for_first(keys: Float[Array, "s d"], size: int) -> tuple[Float[Array, 
     Example:
         The first of e1, e2 and 0 leads by 1. The first two tie, and both lead 0 by 1.
 
+        >>> import numpy as np
         >>> query, lead = query_for_first(jnp.eye(3, 2), 1)
         >>> print(lead)
         1.0

@@ -199,7 +199,7 @@ def advise(
         >>> advice.exact_is_cheaper
         True
         >>> advice.amount
-        'Use exact attention: an error of 0.05 needs about ... features, and there are 3 keys.'
+        'Use exact attention: an error of 0.05 needs ... features..., and there are 3 keys.'
     """
     if not features >= 2 or features % 2:
         raise ValueError(

@@ -24,6 +24,7 @@ def orthonormal(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
     Example:
         Two rows in three dimensions: their products with themselves are 1, with each other 0.
 
+        >>> import numpy as np
         >>> rows = orthonormal(jax.random.key(0), 2, 3)
         >>> rows.shape
         (2, 3)

@@ -48,6 +48,7 @@ def score_law(q: Float[Array, "t d"], means: Float[Array, "s d"], factors: Float
         The query (2, 0) scores the key e1 with mean 2. Keys vary by I in both directions, so every score has the
         deviation 2.
 
+        >>> import numpy as np
         >>> means = jnp.eye(3, 2)
         >>> law = score_law(jnp.array([[2.0, 0.0]]), means, jnp.tile(jnp.eye(2), (3, 1, 1)))
         >>> print(law.mean, np.abs(np.asarray(law.factor)).ravel().round(2))

@@ -21,6 +21,7 @@ def gaussian_sketch(key: PRNGKeyArray, r: int, n: int) -> Float[Array, "r n"]:
     Example:
         A thousand rows for three positions: every entry of R^T R is within 0.2 of the identity's.
 
+        >>> import numpy as np
         >>> r = gaussian_sketch(jax.random.key(0), 1000, 3)
         >>> bool(np.max(np.abs(r.T @ r - jnp.eye(3))) < 0.2)
         True
