@@ -13,7 +13,7 @@ import functools
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
@@ -221,9 +221,9 @@ class Judge:
             Faulty: naming it, if it raises.
         """
         try:
-            with np.errstate(all="ignore"):
+            with _quiet():
                 return self.functions[name](*arguments)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._faulty(key, name, f"{name} raises {self._told(error)}; mend it") from error
 
     def _told(self, error: BaseException) -> str:
@@ -316,9 +316,9 @@ class Judge:
             gets["expected"] = alone(case.expected)
         function = self.functions[name]
         try:
-            with np.errstate(all="ignore"):
+            with _quiet():
                 found = function(**{each: gets[each] for each in inspect.signature(function).parameters})
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise Undecidable(f"the check {name} raises {self._told(error)} at this answer") from error
         if isinstance(found, bool | np.bool_):
             return 0.0 if found else np.inf
@@ -469,6 +469,13 @@ def _about(function: Callable[..., Any], name: str) -> str:
     return (inspect.getdoc(function) or name).strip().splitlines()[0]
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What a homework prints is no result of a command, and its overflows are no warnings."""
+    with np.errstate(all="ignore"), contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
 @functools.cache
 def _module(path: str, code: str) -> ModuleType:
     """The Python file of a homework. Files in its folder can be imported while it is loaded.
@@ -481,7 +488,8 @@ def _module(path: str, code: str) -> ModuleType:
     folder = str(Path(path).parent.resolve())
     sys.path.insert(0, folder)
     try:
-        exec(compile(code, path, "exec"), vars(module))
+        with _quiet():
+            exec(compile(code, path, "exec"), vars(module))
     except KeyboardInterrupt:
         raise
     except BaseException as error:

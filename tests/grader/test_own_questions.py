@@ -21,7 +21,7 @@ from attnlab_theory.grader.classroom.rubric import rubric_of, template
 from attnlab_theory.grader.contract import HINTS, Faulty
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import judgement_text
-from attnlab_theory.grader.own_questions import contracts, judges
+from attnlab_theory.grader.own_questions import _distance, contracts, judges
 from attnlab_theory.sandbox.reasons import Reason
 
 EXAMPLES = Path(str(importlib.resources.files("attnlab_theory.grader"))) / "examples"
@@ -119,6 +119,7 @@ def test_a_wrong_answer_gets_what_was_asked_the_smallest_case_short_numbers_and_
     assert (again.cases, again.as_json()["case"]["shown"]) == (1, shown)
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize(
     ("body", "reason", "hint"),
     [
@@ -146,7 +147,9 @@ def test_a_check_that_raises_at_an_answer_leaves_it_to_a_person(tmp_path):
     assert "the check is_halved_twice raises AssertionError: what is this (mine.py, line 14) at" in found.said
 
 
+@pytest.mark.slow("the distance of arrays with infinities stays inside")
 def test_what_a_right_answer_holds_infinities_for_is_no_mistake(tmp_path):
+    """Two answers are asked in processes of their own."""
     code = CODE.replace("x / 2", "np.where(x > 0, -np.inf, x)")
     toml = TOML.replace('holds = ["is_halved_twice"]\n', "").replace("hints.is_halved_twice", "#")
     assert judged(tmp_path, "return np.where(x > 0, -np.inf, x)", toml, code).right
@@ -202,6 +205,18 @@ def test_a_draw_that_fails_late_is_no_students_fault(tmp_path):
         judged(tmp_path, "return x / 2", code=code)
 
 
+def test_what_a_homework_prints_is_no_result_and_an_exit_ends_nothing(tmp_path, capsys):
+    code = CODE.replace("import numpy as np", "import numpy as np\nprint('loaded')")
+    path = written(tmp_path, TOML, code.replace("def half(x):", "def half(x):\n    print('asked')"))
+    assert main(["homework", "try", path, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert [trial["as_expected"] for trial in json.loads(out)["1a"]] == [True, True]
+    assert {"loaded", "asked"} <= {*err.split()}
+    path = written(tmp_path, TOML, CODE.replace("def half(x):", "def half(x):\n    raise SystemExit(4)"))
+    assert main(["homework", "try", path]) == 2
+    assert "half raises SystemExit: 4 (mine.py, line 7); mend it" in capsys.readouterr().err
+
+
 def test_checks_cannot_change_what_is_judged(tmp_path):
     code = CODE.replace("    return np.max(", "    x[:] = 0\n    answer[:] = 0\n    return 0 * np.max(")
     found = judged(tmp_path, "return 2 * x", code=code)
@@ -237,6 +252,20 @@ def test_a_new_homework_has_its_own_name_and_its_template_is_python(tmp_path, mo
     assert [each["question"] for each in json.loads(capsys.readouterr().out)] == ["week3/step"]
     assert main(["check", "a.py::f", "--homework", "week3.toml", "--question", "9"]) == 2
     assert "--question '9': the homework has step" in capsys.readouterr().err
+
+
+def test_infinities_are_right_where_the_reference_has_the_same():
+    inf = np.inf
+    pairs = {
+        (-inf, -inf): 0,
+        (-inf, inf): inf,
+        (1.0, -inf): inf,
+        (inf, 1.0): inf,
+        (np.nan, 1.0): inf,
+        (1.5, 1): 0.5,
+    }
+    for (answer, expected), off in pairs.items():
+        assert _distance(np.array([0.0, answer]), np.array([0.0, expected])) == off
 
 
 def test_short_numbers_are_never_zero():
@@ -301,6 +330,7 @@ def test_a_class_gets_the_question_the_case_and_the_hint_and_sees_no_path_of_thi
     assert (first["reason"], other["reason"], other["judgement"]) == ("raised", "raised", None)
 
 
+@pytest.mark.slow("a draw that fails late stays inside, for one answer")
 def test_where_a_draw_fails_in_a_class_a_person_decides(capsys, graded):
     """Four answers are each asked in a process of their own."""
     code = CODE.replace('return {"x"', 'assert size != 3, "three"\n    return {"x"')
