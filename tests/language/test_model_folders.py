@@ -301,6 +301,18 @@ def test_of_several_snapshots_main_counts_or_one_is_named(tmp_path):
         huggingface.folder_of(hub)
 
 
+def test_checkpoints_of_a_run_are_listed_unless_the_model_lies_beside_them(tmp_path):
+    for step in ("checkpoint-10", "checkpoint-20"):
+        moved("gpt2_plain", tmp_path / "run" / step)
+    with pytest.raises(
+        ValueError, match="run is a run of transformers: name one of checkpoint-10, checkpoint-20 in"
+    ):
+        load_gpt2(tmp_path / "run")
+    for file in (REFERENCE / "gpt2_plain").iterdir():
+        shutil.copy(file, tmp_path / "run")
+    assert huggingface.folder_of(tmp_path / "run") == tmp_path / "run"
+
+
 @pytest.mark.parametrize("add", ["_orig_mod.", "module.", "module._orig_mod."])
 def test_what_torch_adds_to_names_is_no_part_of_them(tmp_path, add):
     for name, read in (("gpt2_plain", load_gpt2), ("bert_plain", lambda folder: load_encoder(folder).encoder)):

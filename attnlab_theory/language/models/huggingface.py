@@ -79,8 +79,12 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
         return folder_of(_snapshot(snapshots))
     if others := sorted(folder.glob("*.gguf")):
         refuse_another_format(others[0])
-    if models := sorted(each.name for each in folder.glob("models--*") if each.is_dir()):
-        raise ValueError(f"{folder} is a hub cache of several models: name one of {listed(models)} in it")
+    for pattern, what in (
+        ("models--*", "a hub cache of several models"),
+        ("checkpoint-*", "a run of transformers"),
+    ):
+        if inside := sorted(each.name for each in folder.glob(pattern) if each.is_dir()):
+            raise ValueError(f"{folder} is {what}: name one of {listed(inside)} in it")
     return folder
 
 
