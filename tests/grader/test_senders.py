@@ -19,12 +19,12 @@ submission_101:
   - :name: Ann O'Hara
     :sid: '0012'
     :email: ann@uni.edu
-  :created_at: 2026-03-01 10:00:00.000000000 Z
+  :created_at: 2026-03-05 10:00:00.000000000 Z
   :score: 3.0
   :history:
   - :id: 99
     :created_at: 2026-02-01 10:00:00.000000000 Z
-    :name: nobody
+    :email: nobody@uni.edu
 submission_102:
   :submitters:
   - :name: Bob
@@ -77,7 +77,7 @@ def test_gradescopes_metadata_names_everybody_of_a_group_and_the_time_of_the_sub
     found = metadata_of(tmp_path)
     assert [str(each) for each in found["submission_101"].students] == ["Ann O'Hara (0012)"]
     assert [each.id for each in found["submission_102"].students] == ["bob@uni.edu", "14"]
-    assert found["submission_101"].time == "2026-03-01 10:00:00.000000000 Z"
+    assert found["submission_101"].time == "2026-03-05 10:00:00.000000000 Z"
     assert sender_of("submission_102", found).students[1].ids == {"14", "cy@uni.edu"}
     assert metadata_of(tmp_path / "elsewhere") == {}
     (tmp_path / METADATA).write_text("nothing")
@@ -132,8 +132,8 @@ def test_folders_of_moodle_and_gradescope_are_one_submission_for_each_student(tm
     assert names_of(found) == {
         "Ann_11_assignsubmission_file_": ("Ann_11_assignsubmission_onlinetext_",),
         "Bob_12_assignsubmission_onlinetext_": (),
+        "submission_101": ("submission_103",),
         "submission_102": (),
-        "submission_103": ("submission_101",),
     }
     assert "no Python" in found[1].refused
 
