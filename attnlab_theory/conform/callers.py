@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from attnlab_theory.conform import testimony
 from attnlab_theory.conform.costly import Costly
 from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
 from attnlab_theory.conform.harness import Host, fault, load
 from attnlab_theory.sandbox import limits
 from attnlab_theory.sandbox.fences import FENCES, Fence, warning
 from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason, plain
-from attnlab_theory.sandbox.submission import Reply, Submission, of_call
+from attnlab_theory.sandbox.submission import Reply, Submission, of_call, patience
 
 HARNESS = Path(__file__).with_name("harness.py")
 
@@ -213,6 +214,7 @@ class Fenced:
         self.killed = ""
         """The signal by which somebody else ended the process, so that a call has no answer."""
         self._signal = ""
+        self._late = False
         self._kept = self._lost = 0
         """How many objects were kept for later calls, and how many of them went with a process that was killed."""
 
@@ -246,7 +248,7 @@ class Fenced:
             if needs < self._lost:
                 return self._unanswered()
             try:
-                report, *returned = self._asked(asked, arrays)
+                report, *returned = self._asked(asked, arrays, _limit(self._seconds, plan))
                 break
             except BrokenAnswer as error:
                 if not error.killed:
@@ -257,20 +259,38 @@ class Fenced:
             # It may be the target that kills itself: that nobody can tell, and a third time would not.
             self._costly.cost(plan, arrays)
             return self._unanswered()
-        told = _message(report.array)
+        shown = [each.array for each in returned]
+        try:
+            reads = plan.get("reads", True)
+            told = testimony.of_call(report.array, shown, handed=len(arrays), kept=self._kept, reads=reads)
+        except testimony.Misfit as misfit:
+            # Nothing that this process says can be believed.
+            self._stop()
+            self._lost = self._kept
+            return self._ended(BrokenAnswer(f"its process {misfit}", Reason.ENDED), plan, arrays)
         if killed:
             told["killed"] = killed
         self._kept = max(self._kept, *(number + 1 for number in told.get("kept", ())), 0)
         (self._costly.cost if told["trouble"] == Fault.HUNG else self._costly.answered)(plan, arrays)
-        return Back(told, [each.array for each in returned][: told["given"]])
+        return Back(told, shown[: told["given"]])
 
-    def _asked(self, asked: str, arrays: list[np.ndarray]) -> tuple[Reply, ...]:
-        """Ask the child, or a new one. If it breaks, there is none."""
+    def _asked(self, asked: str, arrays: list[np.ndarray], seconds: float) -> tuple[Reply, ...]:
+        """Ask the child, or a new one. If it breaks, there is none.
+
+        A target can switch off the alarm that ends a call. Then this clock ends it, later: the machine may be busy.
+        """
+        self._late = False
         try:
             if self._child is None:
                 self._start()
             assert self._child is not None
-            return self._child.call(asked, *arrays, parts=3)
+            whole = self._child.wall_limit
+            self._child.wall_limit = limit = min(whole, self._child.waited + patience(seconds))
+            try:
+                return self._child.call(asked, *arrays, parts=3)
+            finally:
+                self._late = self._child.waited >= limit
+                self._child.wall_limit = whole
         except BrokenAnswer:
             self._stop()
             raise
@@ -278,7 +298,9 @@ class Fenced:
     def _ended(self, error: BrokenAnswer, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
         self._costly.cost(plan, arrays)
         fault = Fault.HUNG if error.reason is Reason.TIMED_OUT else Fault.ENDED
-        message = str(error).removeprefix(self.name).lstrip(": ")
+        if fault is Fault.HUNG and self._late:
+            return Back({"trouble": Trouble(fault=fault, seconds=_limit(self._seconds, plan))}, [])
+        message = str(error).removeprefix(plain(self.name)).lstrip(": ")
         return Back({"trouble": Trouble(fault=fault, message=message)}, [])
 
     def _unanswered(self) -> Back:
@@ -296,7 +318,10 @@ class Fenced:
         # Who hears no alarm is ended from outside, a little later.
         whole, self._child.wall_limit = self._child.wall_limit, LOADING + GRACE
         try:
-            self._about = _message(self._child.call(json.dumps({"load": asked}), parts=3)[0].array)
+            self._about = testimony.of_target(self._child.call(json.dumps({"load": asked}), parts=3)[0].array)
+        except testimony.Misfit as misfit:
+            self._stop()
+            raise ValueError(f"{self.name} is not judged: its process {misfit}") from None
         except BrokenAnswer as error:
             self._stop()
             if error.killed:
@@ -326,7 +351,3 @@ def _import(trouble: Trouble) -> str:
 def _limit(seconds: float, plan: dict[str, Any]) -> float:
     """Seconds of one call: more where it may have to be compiled."""
     return seconds if plan["framework"] == "numpy" else max(seconds, COMPILING)
-
-
-def _message(written: np.ndarray) -> dict[str, Any]:
-    return json.loads(written.astype(np.uint8).tobytes())

@@ -80,7 +80,7 @@ def run(path: str, module: ModuleType) -> str:
 
 def _bound(node: ast.stmt) -> set[str]:
     """The names that an assignment binds, or whose values it changes."""
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if hasattr(node, "target") else []
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
     every = [each for target in targets for each in ast.walk(target)]
     changed = {each.id for each in every if isinstance(each, ast.Name)}
     # Of L[i] it is L, and the index stays as it was.

@@ -165,6 +165,11 @@ class Submission:
         return self._enclosure.missing
 
     @property
+    def waited(self) -> float:
+        """The seconds that the judge has waited for it."""
+        return self._waited
+
+    @property
     def left(self) -> float:
         """The share of its time that is left, by the clock on which less is left."""
         return 1 - max(self._used / self.time_limit, self._waited / self.wall_limit)
@@ -257,6 +262,8 @@ class Submission:
             arrays = tuple(_decoded(array) for array in message.get("arrays", ()))
             mine = mine and ("broken" in message or len(arrays) == parts)
             used = float(message["seconds"])
+            # The kernel counts besides, and ends what uses more than it may.
+            mine = mine and 0 <= used <= math.ceil(self.time_limit) + 1 + (os.cpu_count() or 1) * self._waited
             reason = Reason(message["reason"]) if message.get("reason") else None
             mine = mine and ("broken" not in message or reason in (ITS_OWN if self._is_loaded else WHILE_LOADED))
             named = message.get("function", self.function)
@@ -268,8 +275,7 @@ class Submission:
                 " writes into the pipe to the lab; it must leave alone files that it has not opened",
                 Reason.ENDED,
             )
-        # Its own word, and to nobody's harm: the kernel counts besides, and ends it.
-        self._used = max(self._used, used) if math.isfinite(used) else self._used
+        self._used = max(self._used, used)
         self.mode = message["mode"] if message.get("mode") in ("training", "evaluation") else ""
         optional = message.get("optional")
         self._optional = tuple(plain(str(name)) for name in optional) if isinstance(optional, list) else ()

@@ -71,6 +71,20 @@ DECEITFUL: dict[str, tuple[str, str]] = {
     raise ValueError("\\x1b[2J RIGHT \\x9b")
 """,
     ),
+    "says that it has used up all of its time": (
+        "ended",
+        """
+    frame = sys._getframe()
+    while "request" not in frame.f_locals:
+        frame = frame.f_back
+    number = frame.f_locals["request"]["number"]
+    kept = {"shape": [3], "kind": "float64", "data": base64.b64encode((1e5 * keys[0]).tobytes()).decode()}
+    for descriptor in pipes():
+        with tried:
+            forged = {"number": number, "seconds": 1e300, "arrays": [kept]}
+            os.write(descriptor, json.dumps(forged).encode() + b"\\n")
+""",
+    ),
     "gives the reason that only a judge gives": (
         "ended",
         """
