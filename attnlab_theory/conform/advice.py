@@ -11,6 +11,7 @@ from attnlab_theory.conform import scales
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.declarations import DeclaredSuite
+from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kinds.recurrence import RECURRENCE
 from attnlab_theory.conform.kinds.softmax.laws import UNIT
@@ -19,6 +20,7 @@ from attnlab_theory.conform.operands import Bound
 from attnlab_theory.conform.sequences.mixer import MixerSuite
 from attnlab_theory.conform.sequences.normal import numbers
 from attnlab_theory.conform.suite import Suite, suite_class
+from attnlab_theory.plurals import several
 
 LENGTHS = (24, 150)
 """Tokens at which a window is looked for: a narrow one first, then a wide one."""
@@ -60,22 +62,28 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
     """
     if kind := likely(caller.about()):
         suite = _suite(caller, kind, declared)
-        alone = isinstance(suite, MixerSuite) and _apart(suite)
-        return Advice(kind, suite.profile, notes=(MIXER,) if alone else ())
+        notes = _notes(suite) if isinstance(suite, MixerSuite) else ()
+        return Advice(kind, suite.profile, notes=notes, contradictions=_contradictions(suite))
     suite = _attention(caller, "softmax", declared)
     convention = suite.judge.convention
     seen, reach = _reach(suite.judge)
+    if leak := _leak(caller, declared, seen):
+        profile = [(name, text) for name, text in suite.profile if name != "scale"]
+        why = _contradictions(suite) if convention.diagnosed else ()
+        return Advice("causal", profile, leak=leak, contradictions=why[:1])
     if reach is None:
         line = "with q = k = 0 its rows are no means of the values"
-        if seen is not None:
+        if seen is not None and _sums_to_one(seen):
             line = (
                 "equal keys get unequal weights, so something is added to the scores (a bias by itself: --as alibi)"
             )
         line = suite.failures[0][1] if convention.diagnosed else line
         return _others(suite.judge, declared) or _unknown(suite, line)
     left, right, length = reach
-    kind, options, known = "causal" if right == 0 else "softmax", "", dict(declared)
-    if left < length - 1 or 0 < right < length - 1:
+    # A triangle that is some diagonals off is one, and no window.
+    is_off = left == length - 1 and 0 < right < length - 1
+    kind, options, known = "causal" if right == 0 or is_off else "softmax", "", dict(declared)
+    if (left < length - 1 or 0 < right < length - 1) and not is_off:
         kind = "sliding-window"
         if not _takes_window(caller, declared):
             if right not in (0, left):
@@ -83,6 +91,9 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
             known["fixed_window"] = left + 1 if right == 0 else left
             options = f" --window {known['fixed_window']}"
     judged = suite if kind == "softmax" else _attention(caller, kind, known)
+    if is_off:
+        line = f"every query sees {several(right, 'key')} after itself, and none later"
+        return Advice(kind, judged.profile, leak=f"a leak: {line}")
     found = weighed(judged.judge)
     if found is None:
         line = "its rows are means of what they see, but not with the weights of a softmax"
@@ -98,17 +109,46 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
         judged = _attention(caller, kind, known)
     more = [BY_NEED[role] for role in convention.names if role in BY_NEED]
     notes = (found.note,) if found.note else ()
-    return Advice(kind, judged.profile, options, tuple(each for each in more if each != kind), notes)
+    further = tuple(each for each in more if each != kind)
+    return Advice(kind, judged.profile, options, further, notes, contradictions=_contradictions(judged))
 
 
-def _apart(suite: MixerSuite) -> bool:
-    """Whether no token is mixed into another, as where positions turn tokens."""
-    x, other = (numbers(2, 5, suite.width, "float32", seed) for seed in (1, 2))
-    other[:, 1:] = x[:, 1:]
-    (one, _), (moved, _) = suite.f(x), suite.f(other)
-    if one is None or moved is None:
-        return False
-    return one.shape == x.shape and bool(np.allclose(one[:, 1:], moved[:, 1:], rtol=1e-5, atol=1e-6))
+def _contradictions(suite: Suite) -> tuple[str, ...]:
+    """What the trial calls of a suite show that its kind does not allow, in words."""
+    found = suite.failures if isinstance(suite, DeclaredSuite) else []
+    return tuple(f"{name}: {line}" for name, line in found)
+
+
+def _leak(caller: Caller, declared: Mapping[str, Any], seen: np.ndarray | None) -> str:
+    """How the future moves what gives it no weight where all scores are alike; empty if it does not."""
+    if seen is None:
+        return ""
+    weights = np.abs(seen[0, 0]) > 1e-3 / max(seen.shape[-1], 1)
+    # Of the first head, whose values no offset moves.
+    if not np.tril(weights, -1).any() or np.triu(weights, 1).any():
+        return ""
+    with contextlib.suppress(ValueError):
+        row = _attention(caller, "causal", declared).row("causality")
+        return row.line if row and row.verdict is Verdict.FAILS else ""
+    return ""
+
+
+def _notes(suite: MixerSuite) -> tuple[str, ...]:
+    """What is odd about a mixer: it mixes no tokens, or an output sees the next token and none later."""
+    x, first, last = (numbers(2, 9, suite.width, "float32", seed) for seed in (1, 2, 2))
+    first[:, 1:], last[:, :-1] = x[:, 1:], x[:, :-1]
+    (one, _), (early, _), (late, _) = suite.f(x), suite.f(first), suite.f(last)
+    if one is None or early is None or late is None:
+        return ()
+    if one.shape == x.shape and np.allclose(one[:, 1:], early[:, 1:], rtol=1e-5, atol=1e-6):
+        return (MIXER,)
+    moved = np.abs(late - one).max((0, 2))[:-1] > 1e-5 * np.abs(one).max(initial=1.0)
+    ahead = int(moved.sum())
+    if suite.causal or not 0 < ahead < len(moved) or not moved[-ahead:].all():
+        return ()
+    return (
+        f"an output sees {several(ahead, 'token')} after its own and none later: if it should see none, --causal",
+    )
 
 
 def _suite(caller: Caller, kind: str, declared: Mapping[str, Any]) -> Suite:
@@ -129,7 +169,7 @@ def _unknown(suite: DeclaredSuite, line: str) -> Advice:
 
 
 def _reach(judge: Judge) -> tuple[np.ndarray | None, tuple[int, int, int] | None]:
-    """The weights of equal keys, if they are some; how many keys before and after itself every query sees, of how
+    """What equal keys get, if numbers come; how many keys before and after itself every query sees, of how
     many tokens, or None if no band does."""
     found, weights = None, None
     for n in LENGTHS[:1] if judge.compiles else LENGTHS:
@@ -141,8 +181,8 @@ def _reach(judge: Judge) -> tuple[np.ndarray | None, tuple[int, int, int] | None
         if answer.trouble or not np.isfinite(answer.numbers).all():
             return None, None
         weights = answer.numbers[..., :n]
-        if np.abs(weights.sum(-1) - 1).max() > 0.01:
-            return None, None
+        if not _sums_to_one(weights):
+            return weights, None
         back = np.arange(n)[:, None] - np.arange(n)
         shown = (weights > 0.1 / n).any((0, 1))
         if not shown.any():
@@ -155,6 +195,10 @@ def _reach(judge: Judge) -> tuple[np.ndarray | None, tuple[int, int, int] | None
         if found[0] < n - 1 or 0 < found[1] < n - 1:
             break
     return weights, found
+
+
+def _sums_to_one(weights: np.ndarray) -> bool:
+    return bool(np.abs(weights.sum(-1) - 1).max() <= 0.01)
 
 
 def _takes_window(caller: Caller, declared: Mapping[str, Any]) -> bool:

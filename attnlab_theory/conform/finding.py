@@ -133,6 +133,9 @@ WROTE = Trouble(fault=Fault.WROTE)
 NOT_FINITE = Trouble(fault=Fault.NOT_FINITE)
 FUTURE = Trouble(fault=Fault.FUTURE)
 
+LEAKS = ("causality", "future")
+"""Identities that only a leak of the future breaks. Where one fails, other numbers are wrong for that alone."""
+
 
 def misshapen(gave: tuple[int, ...], wanted: tuple[int | str, ...]) -> Trouble:
     """The trouble of an answer of another shape."""

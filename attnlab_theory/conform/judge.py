@@ -12,6 +12,7 @@ from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calling import Answer, Uncallable, ask, counted, search
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import (
+    LEAKS,
     NOT_FINITE,
     NOT_TRIED,
     Fault,
@@ -566,7 +567,9 @@ class Judge:
         must = "" if self.kind.declare or self.kind.score or not self.kind.stages else self.kind.stages[0].identity
         must = must or self.convention.diagnosed
         if must and (self.convention.diagnosed or not self.explained) and identity != must:
-            return NOT_TRIED
+            # A leak is worse than what hinders all other judgement.
+            leak = self.kind.laws[identity](self) if self.convention.diagnosed and identity in LEAKS else NOT_TRIED
+            return dataclasses.replace(leak, identity=identity) if leak.verdict is Verdict.FAILS else NOT_TRIED
         if identity in self.convention.contradictions:
             return dataclasses.replace(self.convention.contradictions[identity], identity=identity)
         narrow, found = self.narrow, self.kind.laws[identity](self)

@@ -132,6 +132,8 @@ FACTS = {
     "early refused": "{queries} queries, {keys} keys",
     "from the start": "query 0 sees key 0: other than where there are more keys",
     "early mean": "a query before the first key is the mean of all values: it reads what comes after it",
+    "leak": "a leak: query {query} of {tokens} moves by {most:.2g} when keys and values from {cut} on are replaced",
+    "futures": "{n} futures replaced",
     "early reads": "a query before the first key reads every key",
     "early unknown": "a query before the first key is {row}, no outcome known",
     "early differs": "a query before the first key is {one} in one call, {other} in another",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform import replays
-from attnlab_theory.conform.finding import Fault, Trouble, Verdict, draws
+from attnlab_theory.conform.finding import LEAKS, Fault, Trouble, Verdict, draws
 from attnlab_theory.conform.kinds import KINDS, Kind
 from attnlab_theory.conform.recording import Log, Recording, Shown, holds_again
 from attnlab_theory.conform.templates import aimed
@@ -127,8 +127,8 @@ class Suite(abc.ABC):
     """All that may be tried, in this order."""
     CONVENTIONS: ClassVar[Collection[str]]
     """What a user may declare."""
-    LEAKS: ClassVar[Collection[str]] = ("causality", "future")
-    """Identities that only a leak of the future breaks. Where one fails, other numbers are wrong for that alone."""
+    LEAKS: ClassVar[Collection[str]] = LEAKS
+    """Those identities that only a leak of the future breaks."""
     HAS_CASES: ClassVar[bool] = False
     """Whether identities are tried on cases, of which there may be fewer."""
     most_cases: int | None = None

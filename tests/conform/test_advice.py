@@ -1,12 +1,17 @@
 """What a target seems to be without --as, and that the line to type next accuses no right code."""
 
+import dataclasses
+import json
+
 import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.conform.advice import advised
 from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.finding import WROTE
 from attnlab_theory.conform.likely import likely
+from attnlab_theory.conform.report import follows
 from attnlab_theory.conform.suite import suite_class
 from tests.conform.right import plain
 
@@ -210,6 +215,69 @@ def test_what_no_kind_explains_gets_no_advice(target, said):
     assert said in found.notes[0]
 
 
+def masked_after_the_softmax(q, k, v):
+    weights = attend(q, k, np.broadcast_to(np.eye(k.shape[-2], dtype=k.dtype), (*k.shape[:-1], k.shape[-2])))
+    return np.tril(weights).astype(q.dtype) @ v
+
+
+def sees_one_ahead(q, k, v):
+    return attend(q, k, v, seen_by(q, k, right=1))
+
+
+def scaled_by_the_longest_key(q, k, v):
+    longest = np.sqrt((k * k).sum(-1)).max(-1)[..., None, None]
+    return attend(q, k / np.maximum(longest, 1), v, seen_by(q, k, right=0))
+
+
+@pytest.mark.parametrize(
+    ("target", "leak"),
+    [
+        (masked_after_the_softmax, "a leak: query 3 of 5 moves by"),
+        (sees_one_ahead, "a leak: every query sees 1 key after itself, and none later"),
+        (scaled_by_the_longest_key, "a leak: query "),
+        (causal, ""),
+        (past_of_5, ""),
+    ],
+)
+def test_a_guess_tells_of_a_leak_before_anything_else(target, leak):
+    found = advised(Direct(target), {})
+    assert found.kind == ("sliding-window" if target is past_of_5 else "causal")
+    assert found.leak.startswith(leak)
+    assert bool(found.leak) == bool(leak)
+    assert bool(found.contradictions) == (target is masked_after_the_softmax)
+
+
+def test_an_output_that_sees_the_next_token_alone_is_told():
+    notes = advised(Direct(lambda x: sees_one_ahead(x, x, x)), {}).notes
+    assert notes == ("an output sees 1 token after its own and none later: if it should see none, --causal",)
+    assert advised(Direct(lambda x: plain(x, x, x)), {}).notes == ()
+
+
+MASKED_AFTER = """
+import numpy as np
+
+def f(q, k, v):
+    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.tril(raised / raised.sum(-1, keepdims=True)) @ v
+"""
+
+
+def test_a_leak_stands_first_and_what_follows_is_folded_under_it(tmp_path, capsys):
+    """Judges a target of two rows, and asks what it seems to be."""
+    (tmp_path / "mine.py").write_text(MASKED_AFTER)
+    target = f"{tmp_path}/mine.py::f"
+    assert main(["conform", target, "--in-process"]) == 0
+    assert capsys.readouterr().out.startswith(f"{target}: a leak: query 3 of 5 moves by ")
+    assert main(["conform", target, "--in-process", "--as", "causal"]) == 1
+    out = capsys.readouterr().out
+    rows = [line for line in out.splitlines() if "FAILS" in line]
+    assert [line.split()[0] for line in rows] == ["causality"]
+    assert "The leak may be why 1 more row fails: visibility. --json shows each." in out
+    assert main(["conform", target, "--in-process", "--as", "causal", "--json"]) == 1
+    assert [row["identity"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["causality", "visibility"]
+
+
 def dropping(x):
     return np.cumsum(x, -2) * (np.random.random(x.shape) > 0.1).astype(x.dtype)  # noqa: NPY002
 
@@ -244,6 +312,17 @@ def test_who_draws_random_numbers_is_told_so_in_one_line(target, kind):
 def test_who_remembers_is_judged_and_not_said_to_draw_random_numbers():
     (row,) = suite_class("mixer")(Direct(Remembers()), "mixer").rows(["same result"])
     assert row.verdict == "fails"
+
+
+def test_a_failure_that_no_leak_explains_is_not_folded():
+    suite = suite_class("causal")(Direct(masked_after_the_softmax), "causal")
+    leak, wrong = suite.rows()
+    if leak.name == "visibility":
+        leak, wrong = wrong, leak
+    assert follows(wrong, [leak, wrong], suite)
+    assert not follows(dataclasses.replace(wrong, trouble=WROTE), [leak, wrong], suite)
+    assert not follows(wrong, [wrong], suite)
+    assert not follows(leak, [leak, wrong], suite)
 
 
 def test_a_scale_that_is_none_of_the_known_ones_is_told():

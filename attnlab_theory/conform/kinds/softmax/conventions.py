@@ -79,6 +79,7 @@ def diagnosis(judge: Judge) -> Chosen:
     """Rows whose weights sum to another number than one, as with a sink: nothing else can be judged."""
     if judge.explained:
         return {}
+    _lay(judge)
     cases = judge.cases(judge.trials)
     one, three = (judge.ask(cases[-1].replaced(edits=(f"v[:] = {n}",))) for n in (1, 3))
     if one.trouble or three.trouble or not np.isfinite(one.numbers).all():
@@ -92,6 +93,20 @@ def diagnosis(judge: Judge) -> Chosen:
             "visibility", Finding(verdict=Verdict.FAILS, fact=fact, about=about, failures=1), "visibility"
         )
     return {}
+
+
+def _lay(judge: Judge) -> None:
+    """Take the layout by which a token moves others, where no answer is right: a wrong one may be less far off."""
+    before = judge.convention.layout
+    for layout in dict.fromkeys((before, *OF_ANY)) if "layout" not in judge.declared else ():
+        judge.rebind(chosen={"layout": layout})
+        cases = judge.cases([{"batch": 2, "length": 5, "seed": 1}])
+        if not cases:
+            continue
+        one, other = (judge.ask(cases[0].replaced(edits=edits)) for edits in ((), ("v[..., 0, :] += 1",)))
+        if not (one.trouble or other.trouble) and (one.numbers != other.numbers)[:, :, 1:].any():
+            return
+    judge.rebind(chosen={"layout": before})
 
 
 def settled(judge: Judge) -> Chosen:

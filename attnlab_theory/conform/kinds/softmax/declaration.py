@@ -256,6 +256,7 @@ def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
     padded += [{"mask": "end"}, {"mask": "start"}, {"key lengths": "some"}]
     found: dict[str, Law] = {
         "visibility": laws.Visibility({"bias": "zeros"} if wants == "bias" else {}, narrow, plain),
+        "causality": laws.Causality(narrow),
         "hidden keys": laws.Fills(narrow),
         "plain": laws.Scaled(right_at({"seed": seed} for seed in range(6))),
         "feature": laws.Scaled(right_at(_feature(wants))),

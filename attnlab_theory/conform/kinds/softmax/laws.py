@@ -56,6 +56,51 @@ class Visibility:
         return Finding(verdict=Verdict.HOLDS, fact="lengths", about={"lengths": lengths}, tried=len(lengths))
 
 
+MOVES = 0.02
+"""An output that moves by more, where 8 replaces numbers, has seen it: rounding moves it by less."""
+
+
+class Causality:
+    """No output moves when keys and values that come after it are replaced."""
+
+    def __init__(self, narrow: Spec) -> None:
+        self.narrow = narrow
+
+    def __call__(self, judge: Judge) -> Finding:
+        """Try it."""
+        tried = 0
+        for n in (5,) if judge.compiles else (5, 17, 65, 130):
+            # So few numbers that a snippet writes them out.
+            spec = {"batch": 1, "length": n, "width": 2, "value_width": 2, "values": "whole", "seed": 1}
+            case, *_ = [*cases_of(judge, spec, self.narrow), None]
+            if case is None:
+                continue
+            right = np.broadcast_to(judge.expected(case).about["problem"].visible, (1, case["heads"], n, n))[0, 0]
+            # A flag that is promised and does nothing was taken for none.
+            right = right & np.tri(n, dtype=bool) if judge.kind.usual["causal"] else right
+            if right.all():
+                continue
+            first = judge.ask(case)
+            for cut in (n - 1, n // 2):
+                blind = ~right[:, cut:].any(-1)
+                if not blind.any() or first.trouble or not np.isfinite(first.numbers).all():
+                    continue
+                edit = f"k[..., {cut}:, :], v[..., {cut}:, :] = 4, 8"
+                answer, tried = judge.ask(case.replaced(edits=(edit,))), tried + 1
+                if answer.trouble:
+                    continue
+                moved, stays = (each.numbers[:, :, blind] for each in (answer, first))
+                apart = np.nan_to_num(np.abs(moved - stays), nan=np.inf)
+                if (most := float(apart.max())) > MOVES:
+                    saw(judge.caller, moved, stays, apart / MOVES)
+                    t = int(np.flatnonzero(blind)[np.unravel_index(int(np.argmax(apart)), apart.shape)[2]])
+                    about = {"query": t, "tokens": n, "most": most, "cut": cut}
+                    return Finding(verdict=Verdict.FAILS, tried=tried, failures=1, fact="leak", about=about)
+        return (
+            Finding(verdict=Verdict.HOLDS, tried=tried, fact="futures", about={"n": tried}) if tried else NOT_TRIED
+        )
+
+
 class Scaled:
     """A law of right numbers, with the smallest error of the scale that would hold, and flash-attention's rule."""
 
