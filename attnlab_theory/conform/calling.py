@@ -101,8 +101,6 @@ class Convention:
     """Flags that are handed over only where they are true."""
     chosen: Mapping[str, Any]
     """The conventions of the kind, and the number of each role that no parameter takes."""
-    never_passed: tuple[str, ...] = ()
-    """Parameters that are left alone."""
     idle: tuple[str, ...] = ()
     """Conventions of which no trial call can tell one value from another."""
     residual: float = 0.0
@@ -401,6 +399,7 @@ def pulled(
     c = eval(laid("c", whole, convention.layout), {"c": cotangent})
     plan = {
         "tracked": [i for i, role in enumerate(roles) if role in only] or True,
+        "gradients": True,
         "cotangent": np.ascontiguousarray(c).astype(made[word(roles[0])].dtype),
     }
     answer = raw(caller, convention, case, made=made, more=plan)
@@ -523,7 +522,7 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
     flags = {role: name for role, name in bound.names.items() if OPERANDS[role].is_flag}
     for role in [role for role in bound.names if OPERANDS[role].meanings and role in declared]:
         if declared[role] == "none":
-            bound.never_passed.append(bound.names.pop(role))
+            del bound.names[role]
         elif declared[role] not in OPERANDS[role].meanings:
             raise Uncallable(convention=role, value=declared[role])
     start = Convention(
@@ -536,7 +535,6 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
             role for role, name in flags.items() if defaults.get(name, None) is False and kind.is_quiet
         ),
         chosen={},
-        never_passed=tuple(bound.never_passed),
         part=kind.part,
     )
     return start, (

@@ -119,17 +119,6 @@ def searched(kind: Kind, caller: "Caller", declared: Mapping[str, Any]) -> tuple
     return found, say.profile(found, kind, declared)
 
 
-def judged_beside(caller: "Caller", kind: Kind, declared: Mapping[str, Any]) -> list[Row]:
-    """The rows of a declaration of which a target promises only what it has a parameter for.
-
-    Raises:
-        ValueError: if the target can be called in no way.
-    """
-    with refused_in_words(caller, kind):
-        judge = Judge(kind, caller, declared)
-    return rows_of(judge)
-
-
 def rows_of(judge: Judge) -> list[Row]:
     """The rows of all identities of a kind."""
     found = [judge.find(name) for name in judge.kind.laws]

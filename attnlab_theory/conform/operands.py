@@ -526,8 +526,6 @@ class Bound:
         """The parameter of each role."""
         self.unknown: list[str] = []
         """Parameters that must be given, and have no role."""
-        self.never_passed: list[str] = []
-        """Parameters that are left alone."""
         self.required: set[str] = set()
         """The roles that must be given."""
         self.off: dict[str, Any] = {}
@@ -556,8 +554,6 @@ class Bound:
                 self.required |= {role} if required else set()
             elif required and not kind.startswith("VAR"):
                 self.unknown.append(name)
-            elif not kind.startswith("VAR") or not placed:
-                self.never_passed.append(name)
         for role in [role for role in self.names if OPERANDS[role].instead]:
             missing = [each for each in OPERANDS[role].instead if each not in self.names]
             if len(missing) == 1:

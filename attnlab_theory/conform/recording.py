@@ -331,24 +331,6 @@ def _alike(place: Sequence[int], at: Sequence[int]) -> bool:
     return place[-1] == at[-1] and sorted(filter(None, place[:-1])) == sorted(filter(None, at[:-1]))
 
 
-def contradicted(caller: Caller, identity: str, weights: np.ndarray, *visible: np.ndarray) -> None:
-    """Tell a caller that records which weight a trial call gave wrong, if it is.
-
-    Args:
-        caller: of the target.
-        identity: that is contradicted.
-        weights: of the first head, [t s].
-        visible: what each query may see, [t s], in every way that would be right.
-    """
-    if isinstance(caller, Recording) and weights.size:
-        shares = [each / np.maximum(each.sum(-1, keepdims=True), 1) for each in visible]
-        gaps = [np.abs(weights - share) for share in shares]
-        nearest = int(np.argmin([gap.max() for gap in gaps]))
-        wrong = np.minimum.reduce(gaps) if len(gaps) > 1 and np.minimum.reduce(gaps).max() > 1e-3 else gaps[nearest]
-        saw(caller, weights, shares[nearest], np.where(wrong > 1e-3, 1 + wrong, 0.0))
-        caller.log.remember(identity)
-
-
 def remembered(caller: Caller, identity: str) -> None:
     """Tell a caller that records that what a trial call gave wrong last contradicts an identity.
 

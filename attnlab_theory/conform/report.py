@@ -136,16 +136,8 @@ def as_json(
 
 def _tolerance(row: Row) -> float | None:
     """The tolerance of the most wrong number of a counterexample, where one number is wrong."""
-    if number := getattr(row.counterexample, "number", None):
-        return number.most or None
-    outcome = getattr(row.counterexample, "outcome", None)
-    if outcome is None or not 0 < outcome.ratio < np.inf:
-        return None
-    output, place = outcome.answer.output, outcome.place
-    # What else a target returns, such as weights, has places of its own.
-    if len(place) != output.ndim or any(i >= n for i, n in zip(place, output.shape, strict=True)):
-        return None
-    return float(abs(output[place] - outcome.right) / outcome.ratio)
+    number = getattr(row.counterexample, "number", None)
+    return number.most or None if number else None
 
 
 def as_junit(rows: Sequence[Row], target: str, kind: str) -> str:

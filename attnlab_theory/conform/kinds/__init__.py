@@ -6,52 +6,37 @@ from collections.abc import Mapping
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One promise. The fields after `suite` are for functions of queries, keys and values."""
+    """One promise."""
 
     promise: str
     """In one line."""
     suite: str
     """Who judges it: a module of this folder's parent, and a class or a declaration in it."""
-    causal: bool = False
-    """Whether no query sees what comes after it."""
-    heads: bool = False
-    """Whether several heads are given in one call."""
-    grouped: bool = False
-    """Whether there are fewer heads of keys than of queries."""
-    wants: str = ""
-    """The feature without which there is nothing to judge: window, softcap or bias."""
 
 
 KINDS: Mapping[str, Kind] = {
     "softmax": Kind(
         promise="every query sees every key, but for what a mask hides", suite="kinds.softmax.declaration:SOFTMAX"
     ),
-    "causal": Kind(
-        promise="no query sees what comes after it", suite="kinds.softmax.declaration:CAUSAL", causal=True
-    ),
+    "causal": Kind(promise="no query sees what comes after it", suite="kinds.softmax.declaration:CAUSAL"),
     "multi-head": Kind(
         promise="several heads in one call, and none sees another",
         suite="kinds.softmax.declaration:MULTI_HEAD",
-        heads=True,
     ),
     "grouped-query": Kind(
         promise="several heads of queries share keys and values",
         suite="kinds.softmax.declaration:GROUPED_QUERY",
-        heads=True,
-        grouped=True,
     ),
     "sliding-window": Kind(
-        promise="a query sees its neighbours only", suite="kinds.softmax.declaration:SLIDING_WINDOW", wants="window"
+        promise="a query sees its neighbours only", suite="kinds.softmax.declaration:SLIDING_WINDOW"
     ),
     "softcap": Kind(
         promise="scores are bounded by cap * tanh(score / cap), before the mask",
         suite="kinds.softmax.declaration:SOFTCAP",
-        wants="softcap",
     ),
     "bias": Kind(
         promise="numbers are added to the scores, after the scale",
         suite="kinds.softmax.declaration:BIAS",
-        wants="bias",
     ),
     "mixer": Kind(
         promise="a sequence to a sequence, one output for each token", suite="sequences.mixer:MixerSuite"

@@ -249,15 +249,14 @@ def _in_type(kind: str) -> RightAt:
 
 
 def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
-    narrow = {"window": 3} if wants == "window" else {}
     groupings = [{"heads": h, "groups": g, "keys": 6, "seed": h + g, "shared": g < h} for h, g in GROUPINGS]
     garbage = [{"values": f"huge {x}", "length": 6, **hides} for hides in HIDING for x in ("keys", "values")]
     padded = [{"pair mask": f"element {end}", **BY_ELEMENT} for end in ("end", "start")]
     padded += [{"mask": "end"}, {"mask": "start"}, {"key lengths": "some"}]
     found: dict[str, Law] = {
-        "visibility": laws.Visibility({"bias": "zeros"} if wants == "bias" else {}, narrow, plain),
-        "causality": laws.Causality(narrow),
-        "hidden keys": laws.Fills(narrow),
+        "visibility": laws.Visibility(plain=plain),
+        "causality": laws.causality,
+        "hidden keys": laws.fills,
         "plain": laws.Scaled(right_at({"seed": seed} for seed in range(6))),
         "feature": laws.Scaled(right_at(_feature(wants))),
         "ties": right_at(_each(((5, 5), (3, 7)), {"values": "ties"}, {"values": "zeros"})),
@@ -291,17 +290,17 @@ def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
         "triples": Covering((3, 2)),
         **({"groupings": RightAt(groupings, may_refuse=bool)} if grouped else {}),
         **({"large biases": laws.large_biases} if wants == "bias" else {}),
-        "early queries": laws.Early(narrow),
+        "early queries": laws.early,
         "flag": states.flag,
         "second output": compared.second_output,
         "outputs stay": states.outputs_stay,
         "repetitions": states.repetitions,
-        "gradients": slopes.Gradients(narrow),
+        "gradients": slopes.gradients,
         "gradient mode": compared.gradient_mode,
         "no tokens": states.nothing_to_see,
         "after a refusal": states.after_refusal,
         "two objects": states.two_objects,
-        "blind rows": laws.Blind(narrow),
+        "blind rows": laws.blind_rows,
         "hidden NaN": laws.hidden_nan,
         "same result": again({"seed": 11}, [{"length": 9, "seed": 5}, {"seed": 11, "type": "float64"}]),
         "elements apart": apart({"batch": 3, "heads": 4, "seed": 7}, "qkv"),

@@ -26,7 +26,7 @@ from attnlab_theory.conform.calling import pulled
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import NOT_FINITE, NOT_TRIED, Finding, Number, Trouble, Verdict
 from attnlab_theory.conform.judge import Judge, largest
-from attnlab_theory.conform.kinds.softmax.laws import Blind, Spec, cases_of, means
+from attnlab_theory.conform.kinds.softmax.laws import Spec, cases_of, drawn, means
 from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem
 from attnlab_theory.conform.kinds.softmax.states import row_of_nothing
 from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, TINY, tolerance
@@ -180,71 +180,68 @@ def subsets(judge: Judge, case: Case) -> list[tuple[str, ...]]:
     return [some for n in range(1, len(named)) for some in itertools.combinations(named, n)]
 
 
-class Gradients:
+def gradients(judge: Judge) -> Finding:
     """The vector-Jacobian product with a random cotangent is that of the reference."""
+    if judge.convention.framework == "numpy":
+        return NOT_TRIED
+    tried, worst, wanted = 0, 0.0, judge.cases(specs(judge))
+    for case in wanted:
+        found = compared(judge, case)
+        if found.verdict is Verdict.CONVENTION:
+            if tried == 0:
+                return found
+            if case.type != "float32":
+                continue
+            return Finding(
+                verdict=Verdict.FAILS, fact="gradients sometimes", trouble=found.trouble, tried=tried + 1
+            )
+        tried += 1
+        if found.verdict is Verdict.FAILS:
+            return dataclasses.replace(found, tried=tried)
+        worst = max(worst, found.ratio)
+    for only in subsets(judge, wanted[0]):
+        tried += 1
+        found = compared(judge, wanted[0], only=only)
+        if found.verdict is not Verdict.HOLDS:
+            return dataclasses.replace(
+                found, verdict=Verdict.FAILS, tried=tried, about={**found.about, "only": only}
+            )
+    about: dict[str, Any] = {"ratio": worst, "reach": tuple(_reach(judge))}
+    for hides, _ in means(judge):
+        found = _blind_gradients(judge, hides)
+        if found is not None and found.verdict is Verdict.FAILS:
+            return dataclasses.replace(found, tried=tried + 1)
+        if found is not None:
+            about["more"] = ((found.fact, {}),)
+            return dataclasses.replace(found, tried=tried + 1, ratio=worst, fact="gradients", about=about)
+    return Finding(verdict=Verdict.HOLDS, fact="gradients", about=about, tried=tried, ratio=worst)
 
-    def __init__(self, narrow: Spec) -> None:
-        self.narrow = narrow
 
-    def __call__(self, judge: Judge) -> Finding:
-        """Try it."""
-        if judge.convention.framework == "numpy":
-            return NOT_TRIED
-        tried, worst, wanted = 0, 0.0, judge.cases(specs(judge))
-        for case in wanted:
-            found = compared(judge, case)
-            if found.verdict is Verdict.CONVENTION:
-                if tried == 0:
-                    return found
-                if case.type != "float32":
-                    continue
-                return Finding(
-                    verdict=Verdict.FAILS, fact="gradients sometimes", trouble=found.trouble, tried=tried + 1
-                )
-            tried += 1
-            if found.verdict is Verdict.FAILS:
-                return dataclasses.replace(found, tried=tried)
-            worst = max(worst, found.ratio)
-        for only in subsets(judge, wanted[0]):
-            tried += 1
-            found = compared(judge, wanted[0], only=only)
-            if found.verdict is not Verdict.HOLDS:
-                return dataclasses.replace(
-                    found, verdict=Verdict.FAILS, tried=tried, about={**found.about, "only": only}
-                )
-        about: dict[str, Any] = {"ratio": worst, "reach": tuple(self._reach(judge))}
-        for hides, _ in means(judge, self.narrow):
-            found = self._blind(judge, hides)
-            if found is not None and found.verdict is Verdict.FAILS:
-                return dataclasses.replace(found, tried=tried + 1)
-            if found is not None:
-                return dataclasses.replace(found, tried=tried + 1, ratio=worst, about=about)
-        return Finding(verdict=Verdict.HOLDS, fact="gradients", about=about, tried=tried, ratio=worst)
+def _blind_gradients(judge: Judge, hides: Spec) -> Finding | None:
+    """What a row that sees nothing makes NaN, though nothing is differentiated that depends on it."""
+    case, blind = drawn(judge, hides)
+    c = np.ones(case.shape("bhte"), "float32") * ~blind[:, None, :, None]
+    trouble, found = pull(judge, case, c)
+    if trouble or all(np.isfinite(x).all() for x in found.values()):
+        return None
+    answer = judge.ask(case)
+    if answer.trouble or np.isnan(answer.numbers).any():
+        return Finding(verdict=Verdict.CONVENTION, fact="NaN gradients", trouble=NOT_FINITE)
+    about = {"what": row_of_nothing(answer.numbers.transpose(0, 2, 1, 3)[blind])}
+    fail = {"fact": "blind gradients", "about": about, "trouble": NOT_FINITE, "failures": 1}
+    return Finding(verdict=Verdict.FAILS, case=case, **fail)
 
-    def _blind(self, judge: Judge, hides: Spec) -> Finding | None:
-        """What a row that sees nothing makes NaN, though nothing is differentiated that depends on it."""
-        case, blind = Blind(self.narrow).drawn(judge, hides)
-        c = np.ones(case.shape("bhte"), "float32") * ~blind[:, None, :, None]
-        trouble, found = pull(judge, case, c)
-        if trouble or all(np.isfinite(x).all() for x in found.values()):
-            return None
-        answer = judge.ask(case)
-        if answer.trouble or np.isnan(answer.numbers).any():
-            return Finding(verdict=Verdict.CONVENTION, fact="NaN gradients", trouble=NOT_FINITE)
-        about = {"what": row_of_nothing(answer.numbers.transpose(0, 2, 1, 3)[blind])}
-        fail = {"fact": "blind gradients", "about": about, "trouble": NOT_FINITE, "failures": 1}
-        return Finding(verdict=Verdict.FAILS, case=case, **fail)
 
-    def _reach(self, judge: Judge) -> list[str]:
-        """Where gradients are NaN for something that nobody sees: told, for it is so nearly everywhere."""
-        found = []
-        for values in ("nan keys", "nan values"):
-            for case in cases_of(judge, {"length": 6, "pair mask": "padded end", "values": values}, {}):
-                sees = np.asarray(judge.expected(case).about["problem"].visible).any(-1, keepdims=True)
-                trouble, back = pull(judge, case, np.ones(case.shape("bhte"), "float32") * sees)
-                if not trouble and not all(np.isfinite(x).all() for x in back.values()):
-                    found.append(values)
-        return found
+def _reach(judge: Judge) -> list[str]:
+    """Where gradients are NaN for something that nobody sees: told, for it is so nearly everywhere."""
+    found = []
+    for values in ("nan keys", "nan values"):
+        for case in cases_of(judge, {"length": 6, "pair mask": "padded end", "values": values}):
+            sees = np.asarray(judge.expected(case).about["problem"].visible).any(-1, keepdims=True)
+            trouble, back = pull(judge, case, np.ones(case.shape("bhte"), "float32") * sees)
+            if not trouble and not all(np.isfinite(x).all() for x in back.values()):
+                found.append(values)
+    return found
 
 
 def pull(
@@ -292,7 +289,7 @@ def compared(judge: Judge, case: Case, kind: str | None = None, only: Collection
             if case.type == "float64" and kind == "float64":
                 # That float64 is float32 inside is told once, by the identity of that name.
                 return compared(judge, case, "float32", only)
-            number = Number(float(got[place]), float(expected[place]), place, most=float(most[place]))
+            number = Number(float(got[place]) + 0.0, float(expected[place]), place, most=float(most[place]))
             fail = {"number": number, "case": case, "ratio": ratio, "about": {"of": role}, "failures": 1}
             return Finding(verdict=Verdict.FAILS, **fail)
     return Finding(verdict=Verdict.HOLDS, ratio=worst)
