@@ -14,12 +14,18 @@ from attnlab_theory.conform import scales
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calls import Kept, call
 from attnlab_theory.conform.case import Case, storage, word
-from attnlab_theory.conform.finding import Finding, Trouble, Verdict, misshapen
+from attnlab_theory.conform.finding import Fault, Finding, Trouble, Verdict, misshapen
 from attnlab_theory.conform.kind import Kind, Stage
 from attnlab_theory.conform.operands import OPERANDS, STANDS, Bound, laid, ordered, spread
 
 MOST_NUMBERS = 1 << 22
 """Answers of more numbers are not asked for."""
+
+MOST_WRITTEN = 8
+"""Whole numbers of an array that are told."""
+
+MOST_TRIALS = 500
+"""After so many trial calls the best of what was answered is taken."""
 
 MOST_HUNG = 2
 """After so many trial calls that hung no other one is made."""
@@ -59,6 +65,8 @@ class Uncallable(Exception):
     """How far off the nearest is."""
     ways: Sequence[str] = ()
     """The roles of which it has none, and needs one."""
+    must: Sequence[str] = ()
+    """The roles of which it has none, and needs each."""
 
 
 class Answer(NamedTuple):
@@ -115,6 +123,8 @@ class Convention:
     """What was found on the way: a title, and a fact with its data."""
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Those of the parameters, as far as they are plain."""
+    number: int = 0
+    """That of the object, where the target is a class."""
     contradictions: Mapping[str, Finding] = dataclasses.field(default_factory=dict)
     """What trial calls showed to be wrong, by the identity that fails for it."""
 
@@ -127,9 +137,10 @@ class Convention:
         """The axes of an answer, as they come."""
         return ordered(axes, self.layout) if self.layout else self.chosen["axes"]
 
-    def axes_of(self, role: str) -> str:
-        """The axes of an array."""
-        return self.chosen.get(f"{role} axes", OPERANDS[role].axes[0])
+    def axes_of(self, role: str, case: Case | None = None) -> str:
+        """The axes of an array, of which a case may have others."""
+        name = f"{role} axes"
+        return (case and case[name]) or self.chosen.get(name, OPERANDS[role].axes[0])
 
     @property
     def functions(self) -> dict[str, str]:
@@ -145,8 +156,12 @@ class Convention:
             own |= {"groups": case["groups"] if case["shared"] else case["heads"]} if "groups" in axes else {}
             own |= {role: min(case[role], 1) for role in lost}
             multiple = self.chosen.get("multiple", 1)
-            own |= {role: -(-case[role] // multiple) * multiple for role in ("width", "value_width")}
+            own |= {role: -(-case[role] // multiple) * multiple for role in ("width", "value_width") if case[role]}
             own |= {"value_width": own["width"]} if self.chosen.get("same width") else {}
+        # A length of 0 is that of the target.
+        own |= {
+            role: self.chosen[f"own {role}"] for role, n in case.sizes if not n and f"own {role}" in self.chosen
+        }
         own |= {"type": self.chosen["type"]} if "type" in self.chosen and case["type"] is None else {}
         for role in kind.operands:
             if OPERANDS[role].is_flag and role in self.chosen:
@@ -159,7 +174,9 @@ class Convention:
         spare = {x for x in kind.operands if x not in self.names and not (OPERANDS[x].is_flag or OPERANDS[x].axis)}
         own |= {x: None for x, y in kind.usual.items() if x in spare and case[x] == y}
         case = case.replaced(**own)
-        case = dataclasses.replace(case, arrays=self._arrays(kind, case))
+        arrays = self._arrays(kind, case)
+        unused = {role: None for role in kind.operands if OPERANDS[role].literal and role not in dict(arrays)}
+        case = dataclasses.replace(case.replaced(**unused), arrays=arrays)
         if not self._can_take(kind, case) or not kind.promised(case, self.chosen):
             return None
         ends = {each for role in kind.operands for each in OPERANDS[role].instead}
@@ -171,19 +188,21 @@ class Convention:
         return case if fits and np.prod(case.shape(axes)) <= MOST_NUMBERS else None
 
     def _arrays(self, kind: Kind, case: Case) -> tuple[tuple[str, str], ...]:
-        roles = [role for role in kind.operands if role in self.names and OPERANDS[role].drawn]
-        roles = [role for role in roles if (case[role] or "") in OPERANDS[role].drawn]
-        return tuple((role, case[f"{role} axes"] or self.axes_of(role)) for role in roles)
+        wanted = {role for name in self.names for role in (name, *OPERANDS[name].made_of)}
+        roles = [role for role in kind.operands if role in wanted and OPERANDS[role].drawn]
+        roles = [
+            role for role in roles if isinstance(case[role], tuple) or (case[role] or "") in OPERANDS[role].drawn
+        ]
+        return tuple((role, self.axes_of(role, case)) for role in roles)
 
     def _can_take(self, kind: Kind, case: Case) -> bool:
         """Whether a target has parameters for what a case hands over, and a framework for its type."""
         drawn = {role: OPERANDS[role].drawn for role in kind.operands}
         needed = {role for role, x in drawn.items() if "" not in x and case[role] is not None}
         needed -= {role for role in needed if OPERANDS[role].is_flag or OPERANDS[role].axis}
-        needed |= {"chunk"} if case["chunk"] is not None else set()
         needed |= {"state"} if len(case["parts"] or ()) > 1 else set()
         # A word that draws nothing leaves the parameter away.
-        free = {role for role, x in drawn.items() if x and (case[role] or "") not in x and case[role] is not None}
+        free = {role for role, x in drawn.items() if x and isinstance(case[role], str) and case[role] not in x}
         own = [axes for role, axes in case.arrays if OPERANDS[role].has_own_order and len(axes) < 3] + ["h"] * any(
             axes == "h" for _, axes in case.arrays
         )
@@ -204,9 +223,11 @@ class Convention:
             operand, state = OPERANDS[role], case["parts"] is not None
             if role in axes:
                 code = self._laid(role, axes[role], case, cut=state)
-                meaning = operand.meanings.get(self.chosen.get(role, ""), "{x}")
+                meaning = operand.meanings.get(self.chosen.get(operand.like or role, ""), "{x}")
                 meaning = meaning.format(**{**case.lengths, "x": code, "kind": storage(case.type)})
                 found[name] = meaning if axes[role] else f"float({code})"
+            elif operand.is_source:
+                continue
             elif operand.is_kept:
                 found |= {name: "None"} if role in self.required and not continues else {}
             elif operand.is_flag:
@@ -221,9 +242,10 @@ class Convention:
                 found[name] = repr(self._number(role, case))
             elif role == "returns":
                 found |= {name: "True"} if state else {}
-            elif role == "chunk":
-                chunk = case[role] or (tokens if role in self.required else None)
-                found |= {name: repr(chunk)} if chunk is not None else {}
+            elif operand.usual:
+                usual = operand.usual.format(**case.lengths | {"t": tokens}) if role in self.required else None
+                number = usual if case[role] is None else repr(case[role])
+                found |= {name: number} if number is not None else {}
             elif operand.axis or operand.instead:
                 # What stands for several lengths is the last.
                 length = (operand.instead or (role,))[-1]
@@ -253,6 +275,13 @@ class Convention:
         ahead = 0 if paired == "(w, 0)" else case[role]
         return case[role], ahead if case["ahead"] is None else case["ahead"]
 
+    def random(self, case: Case) -> dict[str, list[Any]]:
+        """The source of a draw, as `calls.call` has it; without a parameter it is what all share."""
+        if case["draw"] is None:
+            return {}
+        name = self.names.get("source", "")
+        return {name: [self.chosen["source"] if name else "int", case["draw"]]}
+
     def call(self, case: Case) -> str:
         """What is handed over, in words."""
         made = {"np": np, **case.operands(), "a": 0, "b": None}
@@ -260,21 +289,26 @@ class Convention:
         values = {
             x: self.chosen[self.functions[x]] if x in self.functions else eval(y, made) for x, y in codes.items()
         }
-        values |= self.always
+        values |= {**self.always} | {
+            name or "seed": f"{style} {seed}" for name, (style, seed) in self.random(case).items()
+        }
         found = [
-            f"{name} {[*x.shape]}" if isinstance(x, np.ndarray) else f"{name}={x}" for name, x in values.items()
+            f"{name} {[*x.shape]}"
+            if isinstance(x, np.ndarray) and (x.dtype.kind != "i" or x.size > MOST_WRITTEN)
+            else f"{name}={x.tolist() if isinstance(x, np.ndarray) else x}"
+            for name, x in values.items()
         ]
         more = [str(case["values"])] * bool(case["values"]) + [str(case["memory"])] * bool(case["memory"])
         more += [f"in parts of {', '.join(map(str, case['parts'] or ()))}"] * bool(case["parts"]) + [*case.edits]
-        found += [case.type] * bool(case.arrays)
+        found += [case.type] * case.is_typed
         return ", ".join(found) + f" ({'; '.join(more)})" * bool(more)
 
 
 def ask(
+    kind: Kind,
     caller: Caller,
     convention: Convention,
     case: Case,
-    axes: str,
     made: Mapping[str, Any] | None = None,
     watched: bool = False,
     more: Mapping[str, Any] | None = None,
@@ -282,10 +316,10 @@ def ask(
     """Ask one case: by one call, or by one for each of its parts, which continues the state of the part before.
 
     Args:
+        kind: what is promised.
         caller: of the target.
         convention: how it is called.
         case: what is asked.
-        axes: those of the kind.
         made: other arrays than those of the case.
         watched: whether to tell which types take part.
         more: of the plan, as `harness.Host.call` has it.
@@ -296,14 +330,14 @@ def ask(
         answer = raw(caller, convention, case, begin, size, state, made=made, watched=watched, more=more)
         if not answer.trouble:
             part = case if size is None else case.replaced(parts=(size,))
-            answer = read(answer, part, convention.gives(axes), axes)
+            answer = read(kind, convention, answer, part)
         if answer.trouble:
             return answer
         state, begin = next(iter(answer.kept), None), begin + (size or 0)
         answers.append(answer)
     numbers = answers[0].numbers
     if begin:
-        numbers = np.concatenate([each.numbers for each in answers], axes.index("t"))
+        numbers = np.concatenate([each.numbers for each in answers], kind.axes.index("t"))
     changed = next((each.changed for each in answers if each.changed), ())
     narrow = {kind for each in answers for kind in each.narrow}
     return answers[-1]._replace(numbers=numbers, changed=changed, narrow=sorted(narrow))
@@ -350,6 +384,8 @@ def raw(
             **({"forms": forms} if forms else {}),
             **({} if convention.part is None else {"of": convention.part}),
         },
+        number=convention.number,
+        random=convention.random(case),
     )
     if reply.trouble:
         return Answer(reply.trouble)
@@ -421,16 +457,29 @@ def pulled(
     return None, found
 
 
-def read(answer: Answer, case: Case, axes: str, whole: str) -> Answer:
-    """An answer with all axes of its kind, in their order.
+def read(kind: Kind, convention: Convention, answer: Answer, case: Case) -> Answer:
+    """An answer with all axes of its kind, in their order, as it came for a case."""
+    roles = [role for role in kind.returns if role in convention.names]
+    if not roles:
+        return _read(answer, case, convention.gives(kind.axes), kind.axes)
+    parts = []
+    for role, numbers in zip(roles, (answer.numbers, answer.second), strict=False):
+        if numbers is None:
+            return Answer(Trouble(fault=Fault.FEWER, gave=(1,), wanted=(len(roles),)))
+        whole = convention.axes_of(role, case)
+        part = _read(answer._replace(numbers=numbers), case, ordered(whole, convention.layout), whole)
+        if part.trouble:
+            return part
+        parts.append(part.numbers)
+    return answer._replace(numbers=np.concatenate(parts, kind.axes.index("h")))
 
-    Args:
-        answer: as it came.
-        case: what was asked.
-        axes: those that the answer has.
-        whole: those of the kind.
-    """
+
+def _read(answer: Answer, case: Case, axes: str, whole: str) -> Answer:
+    """The numbers of an answer with some axes, in the order of all of them."""
     numbers, shape = answer.numbers, case.shape(axes)
+    free = {OPERANDS[role].axis for role, n in case.sizes if not n and OPERANDS[role].is_own}
+    if numbers.ndim == len(shape):
+        shape = tuple(came if axis in free else n for axis, n, came in zip(axes, shape, numbers.shape, strict=True))
     if numbers.shape != shape:
         return Answer(misshapen(numbers.shape, shape))
     kept = [i for i, axis in enumerate(axes) if axis != "1"]
@@ -483,7 +532,7 @@ def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
             break
         trial = dataclasses.replace(start, framework=framework)
         best = _better(best, _searched(kind, caller, trial, kind.stages[0], declared, refused))
-        if best is not None and best.residual <= kind.near:
+        if best is not None and best.residual < kind.near:
             break
     if best is None:
         raise Uncallable(troubles=[*dict.fromkeys(refused)], learns=caller.about().get("learns", ()))
@@ -504,10 +553,13 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
     if not parameters and not (kind.placed and parameters is None):
         raise Uncallable(shows=parameters is not None)
     bound = Bound(parameters, kind.operands, kind.unnamed, kind.placed)
+    bound.names |= kind.unseen if parameters is None else {}
     if any(role not in bound.names for role in kind.placed):
         by_name = [name for name, each, _ in parameters or () if each == "KEYWORD_ONLY"]
         takes = [name for name, each, _ in parameters or () if each != "VAR_KEYWORD" and name not in by_name]
         raise Uncallable(takes=takes, by_name=by_name)
+    if missing := [role for role in kind.must if role not in bound.names]:
+        raise Uncallable(must=missing)
     if bound.unknown:
         raise Uncallable(parameter=bound.unknown[0])
     for role, other in kind.stands.items():
@@ -517,6 +569,10 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
     for role in bound.required & {*kind.operands}:
         if OPERANDS[role].must and kind.usual.get(role) is None:
             raise Uncallable(parameter=bound.names[role], role=role)
+    for stage in kind.stages:
+        for name, values in (*stage.forms.items(), *stage.choices.items()):
+            if name == "pairs" and declared.get(name, values[0]) not in values:
+                raise Uncallable(convention=name, value=declared[name])
     defaults = about.get("defaults", {})
     off = {name: x for name, x in bound.off.items() if name not in defaults or bool(defaults[name]) != bool(x)}
     flags = {role: name for role, name in bound.names.items() if OPERANDS[role].is_flag}
@@ -607,13 +663,16 @@ def _searched(
             case = trial.fitted(kind, kind.case(spec))
             if case is None:
                 continue
-            called = (*case.lines(), *trial.codes(case).items())
+            called = (*case.lines(), *trial.codes(case, case["queries"] or 0).items())
             is_new = called not in answers
             if is_new:
                 made = case.operands()
                 answers[called], calls = (raw(caller, trial, case, made=made), made), calls + 1
             answer, made = answers[called]
-            answer = answer if answer.trouble else read(answer, case, trial.gives(kind.axes), kind.axes)
+            if not answer.trouble:
+                chosen, case = _own(kind, trial, answer, case)
+                trial = dataclasses.replace(trial, chosen=chosen)
+                answer = read(kind, trial, answer, case)
             if answer.trouble:
                 if is_new:
                     refused.append(answer.trouble.of(trial.call(case)))
@@ -622,15 +681,26 @@ def _searched(
                 continue
             more = kind.known(answer.numbers, case, chosen) if kind.known else {}
             error = np.inf if "" in more.values() else _score(kind, caller, trial, case, answer, made)
+            # What is doubtful explains a call, and may be explained better.
+            error = max(error, kind.near * more.pop("is doubtful", 0.0))
             scores.append((chosen, error))
             found = _better(found, dataclasses.replace(trial, chosen=chosen | more, residual=error))
         if found is not None:
             answered.add(values)
             found = dataclasses.replace(found, idle=_idle(choices, found.chosen, scores))
         best = _better(best, found)
-        if best is not None and best.residual <= kind.near:
+        if best is not None and (best.residual < kind.near or calls >= MOST_TRIALS):
             break
     return None if best is None else dataclasses.replace(best, calls=calls)
+
+
+def _own(kind: Kind, trial: Convention, answer: Answer, case: Case) -> tuple[dict[str, Any], Case]:
+    """The lengths that a target has of its own, and the case with them, from the shape of an answer."""
+    axes, shape = trial.gives(kind.axes), answer.numbers.shape
+    given = "".join(axes for _, axes in case.arrays)
+    own = {role: OPERANDS[role].axis for role in kind.operands if OPERANDS[role].is_own and role not in trial.names}
+    found = {role: shape[axes.index(x)] for role, x in own.items() if x not in given and len(axes) == len(shape)}
+    return {**trial.chosen, **found}, case.replaced(**found)
 
 
 def _values(
@@ -646,15 +716,15 @@ def _values(
                 forms |= {f"{role} shape": OPERANDS[role].shapes} if OPERANDS[role].shapes else {}
             elif kind.usual.get(role) and OPERANDS[role].shapes:
                 forms |= {f"{role} shape": OPERANDS[role].shapes}
-    forms = {**{x: y for x, y in stage.forms.items() if x not in forms and x != "layout"}, **forms}
-    forms |= {"layout": stage.forms["layout"]} if "layout" in stage.forms else {}
+    known = {x: y for x, y in stage.forms.items() if x not in kind.operands or x in start.names}
+    for role in [name for name in known if name in OPERANDS and OPERANDS[name].is_source]:
+        known[role] = [style for style in known[role] if style in ("int", start.framework)]
+    forms = {**{x: y for x, y in known.items() if x not in forms and x != "layout"}, **forms}
+    forms |= {"layout": known["layout"]} if "layout" in known else {}
     later = {each.needs for each in kind.stages if each.needs}
     for role in (stage.needs,) if stage.needs else [each for each in kind.operands if each not in later]:
-        if role in start.names:
-            if len(OPERANDS[role].axes) > 1:
-                forms.setdefault(f"{role} axes", OPERANDS[role].axes)
-        elif OPERANDS[role].values:
-            forms[role] = OPERANDS[role].values
+        if role in start.names and len(OPERANDS[role].axes) > 1:
+            forms.setdefault(f"{role} axes", OPERANDS[role].axes)
     if stage.needs and OPERANDS[stage.needs].meanings:
         only = OPERANDS[stage.needs].only
         known = [x for x in OPERANDS[stage.needs].meanings if only.get(x, start.framework) == start.framework]
@@ -675,7 +745,7 @@ def _score(
 ) -> float:
     if kind.score is None:
         return residual(kind, case, trial.chosen, answer, made)
-    return kind.score(lambda other: ask(caller, trial, other, kind.axes), case, answer)
+    return kind.score(lambda other: ask(kind, caller, trial, other), case, answer, trial.chosen)
 
 
 def _idle(

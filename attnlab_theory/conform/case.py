@@ -1,6 +1,7 @@
 """One call of a target as a recipe: sizes by role, switches, a seed. Its lines of Python are what is run."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,18 @@ class Case:
         return {"g": found["h"]} | found if "h" in found else found
 
     @property
+    def is_typed(self) -> bool:
+        """Whether arrays are handed over whose type is that of the case."""
+        return any(not OPERANDS[role].type for role, _ in self.arrays)
+
+    def _recipe(self, role: str) -> str:
+        """The numpy of an array; numbers that a case has in the place of a word are written out."""
+        word, operand = self[role] or "", OPERANDS[role]
+        if isinstance(word, str):
+            return operand.drawn[word]
+        return operand.literal.replace("{numbers}", str([*word]))
+
+    @property
     def numbers(self) -> int:
         """How large it is, to tell which of two is smaller."""
         return sum(n for _, n in self.sizes)
@@ -70,13 +83,18 @@ class Case:
         lengths = self.lengths
         # Of many keys more than a block of 64.
         n = lengths.get("s", 0)
-        words = {"hidden": f"((np.arange({lengths.get('b')}) + 1) % 3 * {n // 3 if n > 64 else n // 4})", **lengths}
+        words = {
+            "hidden": f"((np.arange({lengths.get('b')}) + 1) % 3 * {n // 3 if n > 64 else n // 4})",
+            "type": storage(self.type),
+            "draw": self["draw"] or 0,
+            **lengths,
+        }
         drawn = dict[str, list[tuple[str, str]]]()
         for role, axes in self.arrays:
-            recipe = OPERANDS[role].drawn[self[role] or ""] + _typed(role, self.type)
+            recipe = self._recipe(role) + _typed(role, self.type)
             shape = str(tuple(lengths[axis] for axis in axes))
             drawn.setdefault(recipe, []).append((word(role), shape))
-        found = [f"r = np.random.RandomState({self.seed})"]
+        found = [f"r = np.random.RandomState({self.seed})"] * any("r." in recipe for recipe in drawn)
         for recipe, each in drawn.items():
             names, shapes = (", ".join(x) for x in zip(*each, strict=True))
             many = len(each) > 1
@@ -93,11 +111,12 @@ class Case:
             found.append(f"q, k, v = (np.repeat(x[{':, ' * axis}:1], x.shape[{axis}], {axis}) for x in (q, k, v))")
         return [*found, *self.edits]
 
-    def operands(self) -> dict[str, Any]:
-        """What the lines make. Of arrays the tokens of all parts, rounded to their type."""
-        made: dict[str, Any] = {"np": np}
+    def operands(self, **names: Any) -> dict[str, Any]:
+        """What the lines make, by what some names in them stand for. Of arrays the tokens of all parts, rounded to
+        their type."""
+        made: dict[str, Any] = {"np": np, **names}
         with np.errstate(all="ignore"):
-            exec("\n".join(self.lines()), made)
+            exec(_compiled("\n".join(self.lines())), made)
         if not self.arrays:
             return {role: made[role] for role, _ in self.sizes}
         found, tokens = {}, slice(sum(self["parts"]) if self["parts"] else None)
@@ -105,6 +124,12 @@ class Case:
             x = made[word(role)][tuple(tokens if axis in "ts" else slice(None) for axis in axes)]
             found[word(role)] = rounded(x, self.type) if x.dtype.kind == "f" else x
         return found
+
+
+@functools.lru_cache(64)
+def _compiled(lines: str) -> Any:
+    """The code of some lines."""
+    return compile(lines, "<case>", "exec")
 
 
 def word(role: str) -> str:

@@ -29,9 +29,11 @@ class DeclaredSuite(Suite):
         other: Any = known.pop("against", None)
         if other is not None:
             other = self.recorded(other if hasattr(other, "about") else Direct(other))
-        with refused_in_words(self.caller, self.DECLARATION):
-            self.judge = Judge(self.DECLARATION, self.caller, known, self.accumulate, other)
-        self.profile = say.profile(self.judge.convention, self.DECLARATION, known, self.judge.gives)
+        names = [each[0].lower() for each in self.caller.about()["parameters"] or ()]
+        kind = self.DECLARATION.instead(names) or self.DECLARATION
+        with refused_in_words(self.caller, kind):
+            self.judge = Judge(kind, self.caller, known, self.accumulate, other)
+        self.profile = say.profile(self.judge.convention, kind, known, self.judge.gives)
 
     def row(self, name: str) -> Row | None:
         """Try one identity."""
@@ -150,13 +152,19 @@ def is_of_several(found: Finding) -> bool:
 
 def suite_of(kind: Kind) -> type[DeclaredSuite]:
     """The class of suites that judges a declared kind."""
-    names = [x for stage in kind.stages for x in (*stage.forms, *stage.choices, stage.needs) if x]
+    kinds = [kind, *filter(None, [kind.instead(["q", "k", "v"])])]
+    names = [x for each in kinds for stage in each.stages for x in (*stage.forms, *stage.choices, stage.needs) if x]
+    declares = [name for each in kinds for name in each.declares]
+    # What looks back at all calls comes last.
+    identities = sorted(
+        {name: 0 for each in kinds for name in each.laws}, key=lambda name: name == "inputs unchanged"
+    )
     fields = {
         "DECLARATION": kind,
-        "IDENTITIES": tuple(kind.laws),
+        "IDENTITIES": identities,
         # Of positions, the future is a convention.
         "LEAKS": Suite.LEAKS if kind.placed[:3] == ("q", "k", "v") else (),
-        "CONVENTIONS": ("framework", *names, *kind.declares, *["against"] * bool(kind.ways)),
+        "CONVENTIONS": ("framework", *names, *declares, *["against"] * bool(kind.ways)),
         "HAS_CASES": kind.right is not None,
     }
     return type("Suite", (DeclaredSuite,), fields)

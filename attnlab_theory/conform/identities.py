@@ -29,41 +29,51 @@ EDGES = 16, 64
 
 def explained(judge: Judge) -> Finding:
     """The law that some convention explains a trial call."""
-    case = judge.cases(judge.trials)[0]
+    case = judge.trial
     if judge.explained:
         return Finding(verdict=Verdict.HOLDS, fact="explained", ratio=0.0)
     numbers = judge.kind.numbers
     own = None if numbers is None else numbers(judge.ask(case).numbers, case, judge.convention.chosen)
-    outcome = judge.judge(case, own)
-    return Finding(verdict=Verdict.FAILS, number=outcome.number, case=case, fact="unexplained", failures=1)
+    number = None if numbers is not None and own is None else judge.judge(case, own).number
+    return Finding(verdict=Verdict.FAILS, number=number, case=case, fact="unexplained", failures=1)
 
 
-def right_at(specs: Iterable[Spec], *, may_refuse_all: bool = False) -> "RightAt":
-    """The law that every number is right at some cases, all of which may be refused where that is said."""
-    return RightAt([*specs], may_refuse_all)
+def right_at(
+    specs: Iterable[Spec] | Callable[[Judge], Iterable[Spec]],
+    *,
+    may_refuse: bool = False,
+    may_refuse_all: bool = False,
+) -> "RightAt":
+    """The law that every number is right at some cases, each or all of which may be refused where that is said."""
+    specs = specs if callable(specs) else [*specs]
+    return RightAt(specs, may_refuse_all, may_refuse=lambda _: may_refuse)
 
 
 class RightAt:
     """The law that every number is right at some cases.
 
     Args:
-        specs: the cases in short.
+        specs: the cases in short, or what tells them of a judge.
         may_refuse_all: whether all of them may be refused.
         may_refuse: which troubles of some of them are told.
     """
 
     def __init__(
         self,
-        specs: Sequence[Spec],
+        specs: Sequence[Spec] | Callable[[Judge], Iterable[Spec]],
         may_refuse_all: bool = False,
         *,
         may_refuse: Callable[[Trouble | None], bool] = lambda _: False,
     ) -> None:
         self.specs, self.may_refuse_all, self.may_refuse = specs, may_refuse_all, may_refuse
 
+    def of(self, judge: Judge) -> Iterable[Spec]:
+        """The cases in short."""
+        return self.specs(judge) if callable(self.specs) else self.specs
+
     def __call__(self, judge: Judge) -> Finding:
         """Try it."""
-        cases = judge.cases(self.specs)
+        cases = judge.cases(self.of(judge))
         found = judge.values(
             cases, may_refuse_all=self.may_refuse_all, may_refuse=lambda each: self.may_refuse(each.trouble)
         )
@@ -400,7 +410,7 @@ def future(lengths: Sequence[int], few: Sequence[int], changes: Sequence[Mapping
         def pairs() -> Iterator[Pair]:
             for n, whole in wholes(judge, lengths, few, **more):
                 for cut, change in itertools.product(cuts(n), changes):
-                    edits = []
+                    edits = [*whole.edits]
                     for role, axes in whole.arrays:
                         if role in change and "t" in axes.replace("s", "t"):
                             place = axes.replace("s", "t").index("t")
@@ -413,20 +423,27 @@ def future(lengths: Sequence[int], few: Sequence[int], changes: Sequence[Mapping
     return law
 
 
-def apart(spec: Mapping[str, Any], roles: Sequence[str]) -> Law:
-    """The law that batch elements and heads do not see each other: the others stay where one is filled with 1e3.
+def apart(spec: Mapping[str, Any], roles: Sequence[str] | Mapping[str, str]) -> Law:
+    """The law that batch elements and heads do not see each other: the others stay where one is replaced.
 
     Args:
         spec: of the call.
-        roles: the arrays that are filled.
+        roles: the arrays of which one is replaced by 1e3, or by numpy of {x}.
     """
+    codes = roles if isinstance(roles, Mapping) else dict.fromkeys(roles, "1e3")
 
     def law(judge: Judge) -> Finding:
         def pairs() -> Iterator[Pair]:
             for whole in judge.cases([spec]):
                 for (place, axis), last in itertools.product(enumerate("bh"), (0, -1)):
                     if whole.shape({"b": "b", "h": "g"}[axis]) > (1,):
-                        edits = [f"{role}[{':, ' * place}{last}] = 1e3" for role in roles]
+                        filled = [role for role in codes if role in dict(whole.arrays)]
+                        if judge.kind.returns:
+                            # Their heads are in a row: the first of the first is filled, or the last of the last.
+                            filled = filled[-1:] if last else filled[:1]
+                        parts = {role: f"{role}[{':, ' * place}{last}]" for role in filled}
+                        edits = [f"{part} = {codes[role].format(x=part)}" for role, part in parts.items()]
+                        edits = [*whole.edits, *edits]
                         groups = whole["groups"] or whole["heads"]
                         n = whole["heads"] // groups if axis == "h" else 1
                         kept = slice(None, -n) if last else slice(n, None)
@@ -517,6 +534,25 @@ def empty_batch(judge: Judge) -> Finding:
         return NOT_TRIED
     trouble = judge.ask(judge.cases([{"batch": 0}])[0]).trouble
     return Finding(verdict=Verdict.CONVENTION, trouble=trouble, fact="refused" if trouble else "empty batch")
+
+
+def types_in_turn(judge: Judge, near: Spec, far: Spec) -> Finding:
+    """Whether a narrow type that is asked first leaves no narrow table, and none that grows with a longer text."""
+    narrow = "float16" if judge.convention.framework == "numpy" else "bfloat16"
+    cases = judge.cases([near, far])
+    if not cases or judge.values(cases).verdict is Verdict.FAILS:
+        return NOT_TRIED  # It is wrong in any order, and other rows say so.
+    found = NOT_TRIED
+    with judge.anew():
+        for case in cases:
+            trouble = judge.ask(case.replaced(type=narrow)).trouble
+            if trouble and trouble.refuses:
+                return NOT_TRIED
+            found = judge.values([cases[0], case])
+            if found.verdict is Verdict.FAILS:
+                # A snippet makes the calls again: one of them alone shows nothing.
+                return dataclasses.replace(found, case=None, beside=None, fact="after", about={"type": narrow})
+    return found
 
 
 def untouched(specs: Iterable[Spec]) -> Law:

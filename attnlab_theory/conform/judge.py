@@ -1,5 +1,6 @@
 """The judge of a declared kind: it asks, compares, counts tolerances, and shrinks the recipe of what fails."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -26,7 +27,7 @@ from attnlab_theory.conform.kind import Kind, Right, Spec
 from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.precision import Arrays, narrower
-from attnlab_theory.conform.recording import remembered, saw
+from attnlab_theory.conform.recording import Recording, remembered, saw
 from attnlab_theory.conform.sensitivity import measured
 
 NOT_ASKED = Trouble(fault=Fault.NOT_CALLED)
@@ -133,6 +134,8 @@ class Judge:
         self.excess = 0.0
         """The error over the tolerance of the wider type by which that was seen."""
         self._teller = ""
+        self.draws: dict[tuple[Case, range], np.ndarray] = {}
+        """The answers to a call by several seeds."""
         self._answers: dict[Case, Answer] = {}
         self._tried: dict[tuple[Any, ...], Answer] = {}
         self._measured: dict[tuple[Case, str], float] = {}
@@ -141,7 +144,7 @@ class Judge:
         self._right = functools.lru_cache(MOST_MADE)(self._right_by_itself)
         self._within = functools.lru_cache(MOST_MADE)(self._within_of)
         if self.trials:
-            self.ask(self.cases(self.trials)[0])
+            self.remembered(self.trial)
         self.refused: set[str] = set()
         """Types that are refused."""
         self.apart: frozenset[frozenset[str]] = frozenset()
@@ -149,7 +152,8 @@ class Judge:
         self.told: dict[str, tuple[str, Trouble | None]] = {}
         """What only one of two targets refuses: where, and how."""
         for read in kind.reads:
-            self.rebind(chosen=read(self))
+            more = read(self)
+            self.rebind(chosen=more, idle=tuple(name for name in self.convention.idle if name not in more))
             if self.convention.diagnosed:
                 break
 
@@ -157,6 +161,12 @@ class Judge:
     def explained(self) -> bool:
         """Whether some convention explains the trial call."""
         return self.convention.residual <= self.kind.near
+
+    @property
+    def trial(self) -> Case:
+        """The trial call: the first that is not refused."""
+        cases = self.cases(self.trials)
+        return next((case for case in cases if not self.remembered(case).trouble), cases[0])
 
     @property
     def compiles(self) -> bool:
@@ -198,7 +208,7 @@ class Judge:
         other = dataclasses.replace(self.convention, always=always)
         case = other.fitted(self.kind, self.kind.case(spec))
         self.calls += 1
-        return Answer(NOT_ASKED) if case is None else ask(self.caller, other, case, self.kind.axes)
+        return Answer(NOT_ASKED) if case is None else ask(self.kind, self.caller, other, case)
 
     def tried(self, spec: Spec, *, names: Any = None, **chosen: Any) -> tuple[Trouble | None, float]:
         """Ask a case by another convention: what went wrong, and how far the answer is from what that makes right.
@@ -220,7 +230,7 @@ class Judge:
         called = (*case.lines(), *other.codes(case).items(), case.type)
         if called not in self._tried:
             self.calls += 1
-            self._tried[called] = ask(self.caller, other, case, self.kind.axes)
+            self._tried[called] = ask(self.kind, self.caller, other, case)
         answer = self._tried[called]
         if answer.trouble:
             return answer.trouble, np.inf
@@ -270,7 +280,7 @@ class Judge:
         """
         self.calls += len(case["parts"] or (1,))
         made = self.operands(case) if made is None else made
-        answer = ask(self.caller, self.convention, case, self.kind.axes, made, watched, more)
+        answer = ask(self.kind, self.caller, self.convention, case, made, watched, more)
         self.hung += answer.trouble is not None and answer.trouble.costs
         self.printed = self.printed or answer.printed
         self.changed = self.changed or (case if answer.changed else None)
@@ -365,7 +375,7 @@ class Judge:
             within: the largest error of a type.
             inside: whether the target computes in float32 somewhere. It is asked before anybody is accused.
         """
-        kind = coarser(case.type, answer.kind) if case.arrays and answer.kind in HALF_EPS else self.gives
+        kind = coarser(case.type, answer.kind) if case.is_typed and answer.kind in HALF_EPS else self.gives
         most = np.broadcast_to(within(self.narrow if self.narrow and kind == "float64" else kind), given.shape)
         ratio, place = largest(given, right, most)
         if kind == "float64" and not self.narrow and 1 < ratio < np.inf and inside():
@@ -562,8 +572,34 @@ class Judge:
             if smaller is not None and smaller != case:
                 yield smaller
 
+    @contextlib.contextmanager
+    def anew(self) -> Iterator[None]:
+        """Inside, the target is one that was not called, as far as there can be another.
+
+        A target that is called in a child gets a child of its own, and a class another object. A function of this
+        process is the only one.
+        """
+        usual, convention = self.caller, self.convention
+        with contextlib.ExitStack() as block:
+            if isinstance(usual, Recording):
+                again = usual.again(block)
+                self.caller = Recording(again, usual.log)
+                is_same = again is usual.caller
+                self.convention = dataclasses.replace(convention, number=int(is_same and self.is_class))
+            try:
+                yield
+            finally:
+                self.caller, self.convention = usual, convention
+
+    @property
+    def is_class(self) -> bool:
+        """Whether the target is a class, of which an object is called."""
+        return bool(self.caller.about().get("class"))
+
     def find(self, identity: str) -> Finding:
         """Try one identity."""
+        if identity not in self.kind.laws:
+            return NOT_TRIED
         must = "" if self.kind.declare or self.kind.score or not self.kind.stages else self.kind.stages[0].identity
         must = must or self.convention.diagnosed
         if must and (self.convention.diagnosed or not self.explained) and identity != must:

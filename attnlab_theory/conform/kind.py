@@ -66,6 +66,14 @@ class Kind:
     """The axes of an answer, by letters; by default those of all lengths that are handed over."""
     part: int | None = None
     """Which of several arrays that come back is the answer; by default the only one, or the first."""
+    returns: tuple[str, ...] = ()
+    """The roles of arrays each of which has an answer of its own. Their heads stand beside each other."""
+    instead: Callable[[Sequence[str]], "Kind | None"] = lambda names: None
+    """The declaration that stands for this one, by the names of a target's parameters in small letters."""
+    must: tuple[str, ...] = ()
+    """The roles without which there is nothing to judge."""
+    unseen: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Further parameters, by their roles, of a target whose parameters cannot be seen."""
     ways: tuple[str, ...] = ()
     """The roles by which one answer can be had in two ways. A target that has none needs another one beside it."""
     usual: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -104,12 +112,14 @@ class Kind:
     """The right answer, from those numbers. Without one a target is compared with itself."""
     rule: Callable[[Case, Right, np.ndarray], float] | None = None
     """The error of an answer in half precision over what another rule allows, which is told."""
-    score: Callable[[Callable[[Case], Any], Case, Any], float] | None = None
-    """How badly a trial answer fits, without a right one: of what asks another case, the case and the answer."""
+    score: Callable[[Callable[[Case], Any], Case, Any, Chosen], float] | None = None
+    """How badly a trial answer fits, where no right one says that: of what asks another case, the case, the answer
+    and the conventions."""
     origin: Callable[[Case, Chosen], np.ndarray] | None = None
     """The entry of each row from which the row counts, where a constant that is added to a row says nothing."""
     known: Callable[[np.ndarray, Case, Chosen], dict[str, Any]] | None = None
-    """Conventions that are read off a trial answer, by the others. An empty value is none that is known."""
+    """Conventions that are read off a trial answer, by the others. An empty value is none that is known, and
+    `is doubtful` says that a better explanation is searched."""
     reads: Sequence[Callable[[Any], dict[str, Any]]] = ()
     """Conventions that are read by calls of their own, of a `judge.Judge`."""
     laws: Mapping[str, Law]
@@ -120,7 +130,7 @@ class Kind:
     @property
     def sized(self) -> tuple[str, ...]:
         """The roles that a case has a number for."""
-        arrays = {axis for role in self.operands for axis in "".join(OPERANDS[role].axes)}
+        arrays = {axis for role in self.operands for axis in "".join(OPERANDS[role].axes)} | {*self.gives}
         arrays -= {"g"} if "groups" not in self.operands else set()
         return tuple(role for role, x in OPERANDS.items() if x.axis and (role in self.operands or x.axis in arrays))
 

@@ -1,13 +1,13 @@
 """Which kind a target seems to be, by the names of its parameters alone."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from attnlab_theory.conform.kinds import recurrence
 from attnlab_theory.conform.kinds.absorption import LATENT
+from attnlab_theory.conform.kinds.alibi import ALIBI
 from attnlab_theory.conform.kinds.paged import PAGED
-from attnlab_theory.conform.laws import likely as laws
 from attnlab_theory.conform.operands import OPERANDS
-from attnlab_theory.conform.positions import likely as positions
 from attnlab_theory.conform.sequences import likely as sequences
 
 BY_NEED = {"window": "sliding-window", "softcap": "softcap", "bias": "bias"}
@@ -24,10 +24,46 @@ def likely(about: dict[str, Any]) -> str:
         if kind.is_told_by(about["parameters"]):
             return name
     # A recurrence has a state as attention has a cache, so its decay is looked for first.
-    for each in (positions, laws, recurrence, sequences):
-        if kind := each.likely(about):
+    for each in (positions, chances, recurrence.likely, sequences.likely):
+        if kind := each(about):
             return kind
     must = [name.lower() for name, _, required in about["parameters"] or () if required]
     if [name[:1] for name in must[:3]] != ["q", "k", "v"]:
         return ""
     return next((kind for role, kind in BY_NEED.items() if {*must[3:]} & {*OPERANDS[role].spellings}), "")
+
+
+def positions(about: dict[str, Any]) -> str:
+    """A kind of positions, or nothing.
+
+    Args:
+        about: what `Caller.about` says.
+    """
+    found = [(name.lower().strip("_"), required) for name, _, required in about["parameters"] or ()]
+    must = [name for name, required in found if required]
+
+    def has(role: str, names: Sequence[str]) -> bool:
+        return any(name in OPERANDS[role].spellings for name in names)
+
+    known = [name for name, _ in found]
+    if not must or "v" in known or "value" in known:
+        return ""
+    if has("x", must) and ((has("cos", known) and has("sin", known)) or has("positions", known)):
+        return "rotary"
+    if has("heads", must[:1]) and all(any(has(role, [name]) for role in ALIBI.operands) for name in must[1:]):
+        return "alibi" if len(must) > 1 else ""
+    return "sinusoidal" if len(must) == 2 and has("rows", must[:1]) and has("width", must[1:]) else ""
+
+
+def chances(about: dict[str, Any]) -> str:
+    """dropout or random-features, where a rate or a source of randomness must be given; else nothing.
+
+    Args:
+        about: what `Caller.about` says.
+    """
+    must = [name.lower() for name, _, required in about["parameters"] or () if required]
+    attends = len(must) > 2 and [name[:1] for name in must[:3]] == ["q", "k", "v"]
+    rest = must[3:] if attends else must[1:]
+    if attends and any(name in OPERANDS["rate"].spellings for name in rest):
+        return "dropout"
+    return "random-features" if len(rest) == 1 and rest[0] in OPERANDS["source"].spellings else ""

@@ -13,8 +13,8 @@ class Operand:
     """Names of its parameter, in small letters and without underscores at the ends."""
     axis: str = ""
     """The letter of the axis whose length it is."""
-    values: tuple[int, ...] = ()
-    """What it may be where no parameter takes it, so that the target has one of its own. It is searched."""
+    is_own: bool = False
+    """Whether a target that has no parameter for the length has one of its own, which is read off its answer."""
     instead: tuple[str, ...] = ()
     """The roles whose lengths it gives where these have no parameters."""
     axes: tuple[str, ...] = ()
@@ -22,10 +22,20 @@ class Operand:
     drawn: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Numpy that draws an array of shape {n}, by a word; {b} and the like are lengths. The usual one has an empty
     word. If there is none, the array is handed over only where a case has one of these words for its role."""
+    literal: str = ""
+    """Numpy that makes it of the numbers {numbers}, which a case may have for its role in the place of a word."""
+    made_of: tuple[str, ...] = ()
+    """The roles of other arrays that its numpy needs."""
+    like: str = ""
+    """The role whose meaning is that of this one, too."""
     meanings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """What a target may want in the place of {x}, by the values of the convention that has the name of the role."""
     is_flag: bool = False
     """Whether it is true or false, and a target without such a parameter may always do either."""
+    usual: str = ""
+    """The number that is handed over where there must be one and a case has none; {t} and the like are lengths."""
+    is_source: bool = False
+    """Whether it brings randomness, of which a case has a number as `draw`."""
     is_kept: bool = False
     """Whether it is an object that an earlier call gave."""
     most: float = float("inf")
@@ -63,6 +73,34 @@ DIAGONALS = "(np.arange({s}) == np.arange({t})[:, None] % {s})"
 """A key for each query, where every token sees itself from the first key on."""
 
 EYE = "np.eye({t}, {s}, dtype=bool)"
+
+VECTORS = NORMAL | {
+    "ones": "(1 + 0 * r.standard_normal({n}))",
+    **{word: f"({word} * r.standard_normal({{n}}))" for word in ("0.0", "1e4", "1e30", "1e-40")},
+}
+"""Vectors of other sizes, too."""
+
+ANGLES = "positions[:, None] * 1e4 ** (-np.arange({d} // 2) / ({d} // 2))"
+"""Those of pairs of channels, in the frequencies of the papers."""
+
+TABLES: Mapping[str, str] = {
+    f"{columns} [{' '.join(axes)}]": place.replace("x", code)
+    for axes, place in {
+        "td": "x",
+        "btd": "np.stack([x] * {b})",
+        "1td": "x[None]",
+        "11td": "x[None, None]",
+        "b1td": "np.stack([x] * {b})[:, None]",
+        "t1d": "x[:, None]",
+        "bt1d": "np.stack([x] * {b})[:, :, None]",
+    }.items()
+    for columns, code in {
+        "each channel, in halves": "np.tile({x}, 2)",
+        "each channel, interleaved": "{x}.repeat(2, -1)",
+        "each pair": "{x}",
+    }.items()
+}
+"""What a table of angles has a column for, and its axes. It is drawn with a column for each pair of channels."""
 
 ARRAY_OPERANDS: Mapping[str, Operand] = {
     "q": Operand(spellings=("q", "query", "queries", "q_nope"), axes=("bhtd",), drawn=NORMAL),
@@ -321,6 +359,98 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         has_own_order=True,
     ),
     "absorbs": Operand(spellings=("absorb", "absorbed", "is_absorbed", "use_absorb", "absorbing"), is_flag=True),
+    "x": Operand(
+        spellings=(
+            *("q", "query", "queries", "xq", "q_embed", "x", "t", "tensor", "input", "inputs", "hidden"),
+            *("hidden_states", "vectors"),
+        ),
+        axes=("bhtd",),
+        drawn=VECTORS,
+    ),
+    "xk": Operand(spellings=("k", "key", "keys", "xk", "k_embed"), axes=("bgtd",), drawn=VECTORS),
+    "positions": Operand(
+        spellings=(
+            *("positions", "position_ids", "position", "pos", "input_pos", "token_positions", "seq_positions"),
+        ),
+        axes=("t", "bt"),
+        drawn={
+            "": "(np.arange({t}) + np.zeros({n}))",
+            # Each batch element stands elsewhere.
+            "by row": "(np.arange({t}) + 3 * np.arange({b})[:, None])",
+        },
+        literal="(np.array({numbers})[:{t}] + np.zeros({n}))",
+        type="int64",
+    ),
+    "cos": Operand(
+        spellings=("cos", "cosines", "cos_cached", "cos_cache", "cos_table", "cosine"),
+        axes=("td",),
+        drawn={"": f"np.cos({ANGLES}).astype('{{type}}')"},
+        made_of=("positions",),
+        meanings=TABLES,
+    ),
+    "sin": Operand(
+        spellings=("sin", "sines", "sin_cached", "sin_cache", "sin_table", "sine"),
+        axes=("td",),
+        drawn={"": f"np.sin({ANGLES}).astype('{{type}}')"},
+        made_of=("positions",),
+        meanings=TABLES,
+        like="cos",
+    ),
+    "base": Operand(
+        spellings=(
+            *("base", "theta", "rope_theta", "rope_base", "max_wavelength", "max_period", "max_timescale"),
+            "temperature",
+        ),
+        usual="1e4",
+    ),
+    "offset": Operand(
+        spellings=("offset", "start", "start_pos", "seqlen_offset", "past_length", "shift"), usual="0"
+    ),
+    "rows": Operand(
+        spellings=(
+            *("positions", "position_ids", "position", "pos", "timesteps", "t", "length", "seq_len", "seqlen", "n"),
+            *("max_len", "tokens", "num_positions", "n_positions", "sequence_length", "max_length"),
+            "context_length",
+        ),
+        axes=("t",),
+        drawn={"": "np.arange({t})"},
+        literal="np.array({numbers})[:{t}]",
+        type="int64",
+        meanings={"a number of tokens": "len({x})", "positions": "{x}"},
+    ),
+    "embeddings": Operand(
+        spellings=("x", "tensor", "input", "inputs", "hidden", "hidden_states", "embeddings"),
+        axes=("btd", "td"),
+        drawn={"": "np.zeros({n})", "twos": "np.full({n}, 2.0)"},
+    ),
+    "interleaved": Operand(spellings=("interleaved", "is_interleaved", "rotary_interleaved"), usual="False"),
+    "tokens": Operand(spellings=("seq_len", "seqlen", "length", "sequence_length"), usual="{t}"),
+    "channels": Operand(spellings=("dim", "width", "head_dim"), usual="{d}"),
+    "projection": Operand(
+        spellings=(
+            *("projection", "projection_matrix", "projections", "omega", "omegas", "w", "proj", "random_matrix"),
+        ),
+        axes=("cd", "dc"),
+        drawn={"": "np.random.RandomState({draw}).standard_normal({n})"},
+        has_own_order=True,
+    ),
+    "as query": Operand(spellings=("is_query", "query", "for_query")),
+    "rate": Operand(
+        spellings=(
+            *("p", "rate", "dropout_p", "dropout", "dropout_rate", "p_dropout", "dropout_prob", "attn_dropout"),
+            *("drop_rate", "attention_dropout", "dropout_probability"),
+        )
+    ),
+    "in training": Operand(spellings=("training", "train", "is_training")),
+    "evaluating": Operand(spellings=("deterministic", "inference", "evaluation")),
+    "shared": Operand(spellings=("broadcast_dropout",)),
+    "source": Operand(
+        spellings=(
+            *("seed", "rng", "key", "generator", "random_state", "prng_key", "rng_key", "dropout_rng"),
+            "dropout_key",
+        ),
+        is_source=True,
+    ),
     "causal": Operand(spellings=("causal", "is_causal"), is_flag=True),
     "state": Operand(
         spellings=(
@@ -330,7 +460,9 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         is_kept=True,
     ),
     "returns": Operand(spellings=("output_final_state", "return_state", "return_final_state")),
-    "chunk": Operand(spellings=("chunk", "chunk_size", "block", "block_size", "chunk_len", "chunk_length")),
+    "chunk": Operand(
+        spellings=("chunk", "chunk_size", "block", "block_size", "chunk_len", "chunk_length"), usual="{t}"
+    ),
     "log decay": Operand(
         spellings=("g", "gk", "log_decay", "log_g", "log_gate", "log_a", "log_alpha", "log_f", "log_gamma"),
         axes=("bht", "bhtd", "h", ""),
@@ -386,7 +518,7 @@ VALUES: Mapping[str, str] = {
 }
 """What is done to several arrays together, after they are drawn. Half precision gets smaller numbers."""
 
-STANDS = {"s": "t", "e": "d", "g": "h", "r": "d", "x": "d"}
+STANDS = {"s": "t", "e": "d", "g": "h", "r": "d", "x": "d", "f": "d"}
 """The axis of a layout in whose place another one stands."""
 
 
@@ -444,7 +576,7 @@ OPERANDS: Mapping[str, Operand] = {
             "total_num_heads",
         ),
         axis="h",
-        values=(4, 8, 12, 16, 32, 2, 1),
+        is_own=True,
     ),
     "queries": Operand(
         spellings=(
@@ -490,8 +622,23 @@ OPERANDS: Mapping[str, Operand] = {
     ),
     "groups": Operand(spellings=(), axis="g"),
     "batch": Operand(spellings=(), axis="b"),
-    "width": Operand(spellings=(), axis="d"),
+    "width": Operand(
+        spellings=(
+            *("width", "d", "dim", "d_model", "channels", "embed_dim", "hidden_size", "embedding_dim", "depth"),
+            *("dimension", "num_channels", "d_hid", "dim_model"),
+        ),
+        axis="d",
+        is_own=True,
+    ),
     "value_width": Operand(spellings=(), axis="e"),
+    "count": Operand(
+        spellings=(
+            *("num_features", "n_features", "nb_features", "features", "m", "feature_count", "num_random_features"),
+            "n_components",
+        ),
+        axis="c",
+    ),
+    "features": Operand(spellings=(), axis="f", is_own=True),
     "pages": Operand(spellings=(), axis="p"),
     "page_size": Operand(spellings=("page_size", "block_size", "page_len", "page_length"), axis="z"),
     "pages_each": Operand(spellings=(), axis="m"),
@@ -543,7 +690,7 @@ class Bound:
         for name, kind, required in known:
             if name in self.names.values():
                 continue
-            role = next((r for r in roles if _spelled(name, r)), "")
+            role = next((r for r in roles if r not in self.names and _spelled(name, r)), "")
             free = [r for r in unnamed if r not in self.names and not {*OPERANDS[r].instead} & {*self.names}]
             role = role or next(iter(free * required), "")
             if role and OPERANDS[role].off is not None:

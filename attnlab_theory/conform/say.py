@@ -9,13 +9,12 @@ from attnlab_theory.conform.finding import ANOTHER_ANSWER, Fault, Finding, Troub
 from attnlab_theory.conform.kind import Kind
 from attnlab_theory.conform.masks import WORDS
 from attnlab_theory.conform.operands import OPERANDS
+from attnlab_theory.conform.templates import ADAPTER
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.calling import Convention, Uncallable
     from attnlab_theory.conform.judge import Judge
 
-
-ADAPTER = "write an adapter: attnlab conform --template numpy"
 
 TITLES = {
     "layout": "layout",
@@ -35,10 +34,35 @@ TITLES = {
     "heads": "heads",
     "type": "judged in",
     "inside": "computed in",
+    "pairs": "pairs",
+    "first": "first of each pair",
+    "turning": "channels that turn",
+    "own width": "width",
+    "direction": "direction",
+    "kernel": "kernel",
+    "source": "randomness",
+    "scale of all": "vectors are multiplied by",
+    "row 0": "row 0 stands at",
+    "base": "base",
+    "counted": "exponents",
+    "divided": "positions are divided by",
+    "powers": "frequencies are powers of about",
 }
 """What a convention is called in a profile."""
 
 CHOICES = {
+    ("kernel", "softmax"): "exp(scale q.k)",
+    ("kernel", "gaussian"): "exp(-scale |q - k|^2 / 2)",
+    ("source", "int"): "a whole number",
+    ("source", "numpy"): "a numpy Generator",
+    ("source", "torch"): "a torch Generator",
+    ("source", "jax"): "a key",
+    ("direction", 1): "(a, b) to (a cos - b sin, a sin + b cos)",
+    ("direction", -1): "the other way",
+    ("row 0", 0.0): "0",
+    ("base", 0.0): "of its own",
+    ("counted", "whole"): "over the whole width",
+    ("counted", "all but one"): "the last pair reaches 1 / base",
     ("alignment", "end"): "end: last query stands at the last key",
     ("alignment", "start"): "start: query 0 stands at key 0",
     ("future", "-inf"): "hidden (-inf)",
@@ -192,6 +216,104 @@ FACTS = {
     "NaN gradients": "a row that sees nothing is NaN, and so are gradients of other rows",
     "blind gradients": "a row that sees nothing is {what}, and makes gradients NaN that do not depend on it",
     "no gradients": "no gradients",
+    "uneven": "one of {count} draws makes {share:.0%} of their variance, which no formula tells",
+    "kernel": (
+        "{width:.2g} of it would be seen; a scale that is wrong by less than {unseen:.0%} could pass; "
+        "false alarms {about}{alpha:g}"
+    ),
+    "no kernel": "the mean of draws is {given:.4g}, and the kernel is {right:.4g}, for q = {q}, k = {k}",
+    "variance": "{shares} of that of independent features; false alarms about {alpha:g}",
+    "variance too large": (
+        "{number} features have the variance of {like:.3g} independent ones; false alarms about {alpha:g}"
+    ),
+    "signs": "{width:.2g} of the kernel would be seen; false alarms {about}{alpha:g}",
+    "no signs": (
+        "on the axes, phi(x) . phi(x) and phi(-x) . phi(-x) are apart by {gap:.2g} of the kernel in the mean of "
+        "{count} draws: the signs of projections are not random"
+    ),
+    "small": "the mean of {count} estimates is {given:.2g}, and the kernel is {right:.2g}",
+    "floor": (
+        "the mean of {count} estimates is {given:.2g}, and the kernel is {right:.2g}; all are above it, so "
+        "features have a floor"
+    ),
+    "count": "{asked} are asked for, and {come} come",
+    "all seeds alike": "all seeds give the same estimate",
+    "uncorrelated": "a correlation of {width:.2g} would be seen; false alarms about {alpha:g}",
+    "correlated": "estimates by two seeds have the correlation {given:.2f}",
+    "rows apart": "beside longer rows",
+    "rows together": "a row has other features beside other rows",
+    "one factor": (
+        "a row has other features beside other rows: all by one factor, as a maximum that is subtracted does"
+    ),
+    "long rows": "rows of length 10 and more: {first}",
+    "scatters": (
+        "outputs scatter by {scatter:.2g}, where values are at most {largest:.2g}; with few tokens they do not"
+    ),
+    "elsewhere": (
+        "the mean of {count} draws goes {way:.0%} of the way from the mean of the values to softmax attention "
+        "(chance makes {chance:.0%}): the scale, the kernel, a sum or the law of the draws is wrong"
+    ),
+    "mean of outputs": "the mean of {count} draws is {given:.4g}, and softmax attention gives {right:.4g}",
+    "infinite variance": (
+        "the mean of {count} draws goes {way:.0%} of the way from the mean of the values to softmax attention "
+        "(chance makes {chance:.0%}). Few draws make most of what outputs scatter: of infinite variance, right "
+        "features do so"
+    ),
+    "scatters too much": "outputs scatter so much that a scale which is wrong by {unseen:.0%} could pass",
+    "approximates, about": (
+        "{width:.2g} would be seen; a scale that is wrong by less than {unseen:.0%} could pass; false alarms about "
+        "{alpha:g}"
+    ),
+    "approximates, unknown": (
+        "{width:.2g} would be seen; a scale that is wrong by less than {unseen:.0%} could pass; how often a right "
+        "program fails is not known, for few draws make most of what outputs scatter"
+    ),
+    "does not shrink": "errors by {counts} features are {errors}: they do not fall",
+    "too few draws": "errors by {counts} features are {errors}: too few draws",
+    "shrinks, about": "errors by {counts} features are {errors}; false alarms about {alpha:g}",
+    "shrinks, unknown": (
+        "errors by {counts} features are {errors}; how often a right program fails is not known, for few draws "
+        "make most of what outputs scatter"
+    ),
+    "values of one": "values of one do not give one",
+    "ones": "to {worst:.1g}",
+    "seed ignored": "another seed gives the same numbers",
+    "no seed": "its random numbers follow no seed that can be set from outside",
+    "seeded": "the same seed the same bits, another seed others",
+    "channels apart": "rate {rate:g}: two equal channels of values give other outputs: no weight is dropped",
+    "dropped is not 0": "rate {rate:g}: a dropped weight is {given:.3g} and not 0",
+    "kept are unlike": "rate {rate:g}: weights of equal scores that are kept are not alike",
+    "nothing dropped": "rate {rate:g}: nothing is dropped",
+    "zeros": "zeros, and the rest of each row alike",
+    "factor": "rate {rate:g}: what is kept is multiplied by {given:.4g}, and 1 / (1 - rate) is {right:.4g}",
+    "both factors": "at some rates rows sum to one, at others they do not",
+    "before": "rows sum to one: dropped before the softmax, and the mean is another",
+    "after the softmax": "after the softmax: 1 / (1 - rate)",
+    "share": "rate {rate:g}: the share dropped is {given:.4g}, by an error rate of {alpha:.1g}",
+    "share of key": "rate {rate:g}: key {key} is dropped with the share {given:.3g}",
+    "shares": "rates {rates}: a rate off by {radius:.2g} would be seen; false alarms {alpha:g}",
+    "dependent": "rate {rate:g}: {pair} agree in {given:.3f} of their weights, where chance gives {right:.3f}",
+    "one mask": "one mask for {pairs}, as {parameter} says",
+    "independent": "batch, heads, queries, keys, seeds; {radius:.2g} would be seen; false alarms {alpha:g}",
+    "no sum": "rate {rate:g}: an output of {given:.4g} is no sum of weights",
+    "mean": "rate {rate:g}: the mean of draws is {given:.4g}, and softmax attention gives {right:.4g}",
+    "means": "of {count} draws; {radius:.2g} would be seen; false alarms {alpha:g}",
+    "rate 1": "{first}",
+    "pairs": "{pairs} pairs of channels",
+    "width": "the width is {width}",
+    "odd width": "an odd width gives {first}",
+    "table alone": "gives the table alone",
+    "times": "tokens times {times:.4g} are added",
+    "moves": "with tokens of 2 in place of 0 its numbers move by {least:.4g} to {most:.4g}",
+    "no channel turns": "no channel turns: the answer is the same at all positions",
+    "other pairs": "channels do not turn in the pairs that are declared",
+    "longer": "frequencies fall when position {last} is in the same call: keys that a cache keeps no longer fit",
+    "one width": "one width: {own}; refused: {others}",
+    "one table": "one table, of {own} channels: vectors of {widths} turn by its frequencies, again and again",
+    "widths": "widths {widths}: largest error {ratio:.2g} of its tolerance",
+    "widths refused": "widths {widths}: largest error {ratio:.2g} of its tolerance; refused: {others}",
+    "widths still": "widths {widths}: largest error {ratio:.2g} of its tolerance; nothing turns of {still}",
+    "after": "after {type}",
     "explained": "a convention explains the trial call",
     "unexplained": "no convention that is known explains the trial call",
     "again": "the same bits, also after other calls",
@@ -277,6 +399,9 @@ def uncallable(name: str, kind: Kind, error: "Uncallable") -> str:
         takes = ", ".join(error.takes) or "nothing"
         takes += f" and, by name only, {', '.join(error.by_name)}" * bool(error.by_name)
         return f"{name}: it takes {takes}, but is called as f({', '.join(kind.placed)}); {ADAPTER}"
+    if error.must:
+        known = " or ".join(OPERANDS[error.must[0]].spellings[:3:2])
+        return f"{name} has no argument for a {error.must[0]}, such as {known}; {ADAPTER}"
     if error.ways:
         ways = " or for ".join(f"a {each}" for each in error.ways)
         return (
@@ -290,8 +415,10 @@ def uncallable(name: str, kind: Kind, error: "Uncallable") -> str:
                 f"{name}: its {error.convention} are none of {', '.join(values)}; the nearest, {error.value}, is "
                 f"off by {error.residual:.2g} of the output. Say --{error.convention} to judge it by one of them"
             )
-        meanings = ", ".join(OPERANDS[error.convention].meanings)
-        return f"{name}: --{error.convention} {error.value} is not known here; it is {meanings} or none"
+        operand = OPERANDS.get(error.convention)
+        values = ", ".join((*operand.meanings, "none") if operand else values)
+        values = " or ".join(values.rsplit(", ", 1))
+        return f"{name}: --{error.convention} {error.value} is not known here; it is {values}"
     return f"{name} {'takes' if error.shows else 'shows'} no arguments; {ADAPTER}"
 
 
@@ -363,18 +490,23 @@ def line(found: Finding, judge: "Judge") -> str:
     if found.verdict is Verdict.NOT_JUDGED:
         return said or FACTS["loose"]
     if found.verdict is Verdict.FAILS:
-        many = f"{found.failures} of {found.tried}: " if found.tried > 1 and not said and not found.beside else ""
+        counts = found.failures and found.tried > 1 and not said and not found.beside
+        many = f"{found.failures} of {found.tried}: " if counts else ""
         if only := found.about.get("only"):
             said = f"where only {', '.join(only)} need{'s' * (len(only) == 1)} gradients"
         says_all = found.trouble is not None and found.trouble.is_unsure | (found.trouble.fault is Fault.FUTURE)
         wrong = [said] * bool(said)
-        if found.number or (found.trouble and not (said and says_all)):
+        if (found.number and "statistic" not in found.about) or (found.trouble and not (said and says_all)):
             wrong.append(_wrong(found, judge.kind.axes))
         half = f"in {found.about['in']} " if "in" in found.about else ""
         return f"{many}{half}{': '.join(wrong)}{call}"
     if found.trouble is not None and found.trouble.fault is not Fault.NOT_FINITE:
         where = (
-            f"{judge.convention.call(found.case)} is " if found.case else f"{said}: " if said != "refused" else ""
+            f"{judge.convention.call(found.case)} is "
+            if found.case
+            else f"{said}: "
+            if said not in ("", "refused")
+            else ""
         )
         return f"{where}refused: {found.trouble}" if said != "no gradients" else f"{said}: {found.trouble}"
     few = f"; {found.loose} not judged" if found.loose else ""

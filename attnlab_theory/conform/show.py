@@ -11,6 +11,14 @@ from attnlab_theory.conform.judge import Judge
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place
 
+GENERATORS = {
+    "int": "{}",
+    "numpy": "np.random.default_rng({})",
+    "torch": "torch.Generator().manual_seed({})",
+    "jax": "jax.random.PRNGKey({})",
+}
+"""How a source of randomness is made of a number."""
+
 MOST_LINES = 15
 """A snippet of more lines is not shown."""
 
@@ -28,6 +36,10 @@ def snippet(place: "Place", judge: Judge, finding: Finding) -> list[str]:
     if judge.caller.about().get("class"):
         lines, target = [*lines, f"target = {target}()"], "target"
     made = finding.case.lines()
+    if statistic := finding.about.get("statistic"):
+        lines += [*made, *_drawn(target, judge, finding)]
+        assert finding.number is not None
+        return [*lines, f"print(float({statistic}), 'where {finding.number.right:.9g} is right')"]
     if finding.beside is not None:
         first = finding.beside.lines()
         lines += [*first, *_called("right", target, judge, finding.beside)]
@@ -37,20 +49,33 @@ def snippet(place: "Place", judge: Judge, finding: Finding) -> list[str]:
     if finding.number is None:
         lines.append("print(out)")
     else:
-        number = finding.number
-        entry = _entry("out", number.place, judge)
-        entry += f" - {_entry('out', number.origin, judge)}" if number.origin else ""
+        number, heads = finding.number, finding.case["heads"]
+        entry = _entry("out", number.place, judge, heads)
+        entry += f" - {_entry('out', number.origin, judge, heads)}" if number.origin else ""
         right = f"{number.right:.9g} is right'"
         if finding.beside is not None:
-            right = f"', float({_entry('right', number.place, judge)}), 'is right'"
+            right = f"', float({_entry('right', number.place, judge, heads)}), 'is right'"
         lines.append(f"print(float({entry}), 'where {right})".replace("where ',", "where',"))
     return lines if len(lines) <= MOST_LINES else []
+
+
+def _drawn(target: str, judge: Judge, finding: Finding) -> list[str]:
+    """The line of the calls of many draws: of a case, or of two of the same arrays that stand beside each other."""
+    calls, count = [], finding.about["draws"]
+    for case in filter(None, (finding.case, finding.beside)):
+        (line,) = _called("out", target, judge, case.replaced(draw="i"))
+        calls.append(f"np.asarray({line.removeprefix('out = ')})")
+    seeds = "" if "source" in judge.convention.names else "np.random.seed(i) or "
+    if seeds and judge.convention.framework == "torch":
+        seeds += "torch.manual_seed(i) and "
+    made = calls[0] if len(calls) == 1 else f"[{', '.join(calls)}]"
+    return [f"draws = np.array([{seeds}{made} for i in range({count})])"]
 
 
 def _called(name: str, target: str, judge: Judge, case: Case) -> list[str]:
     """The lines of the calls of a case: one, or one for each part."""
     found, axes = judge.convention, dict(case.arrays)
-    arrays = {found.names[role]: axes[role] for role in axes if axes[role]}
+    arrays = {found.names[role]: axes[role] for role in axes if axes[role] and role in found.names}
     given = []
     for parameter, code in found.codes(case, case["queries"] or 0).items():
         if array := word(found.functions.get(parameter, "")):
@@ -60,8 +85,12 @@ def _called(name: str, target: str, judge: Judge, case: Case) -> list[str]:
             code = framed(code, found.framework, case.type == "bfloat16")
         is_placed = parameter in [found.names[role] for role in found.placed]
         given.append(code if is_placed else f"{parameter}={code}")
+    given += [
+        f"{source}={GENERATORS[style].format(n)}" for source, (style, n) in found.random(case).items() if source
+    ]
     parts = case["parts"] or ()
-    first = "[0]" * judge.several.get(bool(parts), False) if found.part is None else f"[{found.part}]"
+    first = "[0]" * (judge.several.get(bool(parts), False) and len(_returned(judge)) < 2)
+    first = first if found.part is None else f"[{found.part}]"
     if len(parts) < 2:
         return [*([f"a, b = 0, {parts[0]}"] if parts else []), f"{name} = {target}({', '.join(given)}){first}"]
     given = [each for each in given if not each.startswith(f"{found.names['state']}=")]
@@ -75,8 +104,17 @@ def _called(name: str, target: str, judge: Judge, case: Case) -> list[str]:
     ]
 
 
-def _entry(name: str, place: Sequence[int], judge: Judge) -> str:
+def _entry(name: str, place: Sequence[int], judge: Judge, heads: int) -> str:
     """An entry of what came, whose axes are the target's own."""
     where = dict(zip(judge.kind.axes, place, strict=True))
-    own = judge.convention.gives(judge.kind.axes)
+    own, returned = judge.convention.gives(judge.kind.axes), _returned(judge)
+    if len(returned) > 1:
+        # Several answers are judged as one, in which the heads of one follow those of the other.
+        part = int(where["h"] >= heads)
+        name, where["h"] = f"{name}[{part}]", where["h"] - part * heads
     return f"{name}[{', '.join(str(where.get(axis, 0)) for axis in own)}]"
+
+
+def _returned(judge: Judge) -> list[str]:
+    """The roles that have an answer of their own."""
+    return [role for role in judge.kind.returns if role in judge.convention.names]

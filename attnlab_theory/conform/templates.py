@@ -4,6 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+ADAPTER = "write an adapter: attnlab conform --template numpy"
+"""The remedy for a target that can be called in no way."""
+
 ATTENTION: Mapping[str, str] = {
     "numpy": '''"""An adapter: attnlab conform adapter.py::mine --as causal"""
 

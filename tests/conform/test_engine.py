@@ -222,8 +222,10 @@ def test_a_call_that_died_once_is_told_and_is_no_other_answer(at):
 def test_nothing_in_the_engine_knows_a_kind_by_its_name():
     kinds = [path.stem for path in (HERE / "kinds").glob("*.py") if path.stem != "__init__"]
     for path in ENGINE:
-        # How strangers spell a parameter is no kind.
-        words = path.read_text().lower().replace('"alibi_slopes"', "")
+        words = path.read_text().lower()
+        if path.name in ("operands.py", "say.py"):
+            # Strangers may call a parameter by the name of a kind, and so do sentences.
+            words = re.sub(r'".*?"', "", words)
         assert not [kind for kind in kinds if kind in words], path.name
 
 

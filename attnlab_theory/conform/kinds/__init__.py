@@ -64,15 +64,13 @@ KINDS: Mapping[str, Kind] = {
         promise="keys and values from one narrow row for each token; absorbed matrices change nothing",
         suite="kinds.absorption:LATENT",
     ),
-    "rotary": Kind(promise="pairs of channels turn with the position", suite="positions.rotary:RotarySuite"),
+    "rotary": Kind(promise="pairs of channels turn with the position", suite="kinds.rotary:ROTARY"),
     "sinusoidal": Kind(
-        promise="a vector of sines and cosines for each position", suite="positions.sinusoidal:SinusoidalSuite"
+        promise="a vector of sines and cosines for each position", suite="kinds.sinusoidal:SINUSOIDAL"
     ),
     "alibi": Kind(promise="a bias in proportion to the distance", suite="kinds.alibi:ALIBI"),
-    "dropout": Kind(
-        promise="weights are dropped at a rate, and their mean stays", suite="laws.dropout:DropoutSuite"
-    ),
+    "dropout": Kind(promise="weights are dropped at a rate, and their mean stays", suite="kinds.dropout:DROPOUT"),
     "random-features": Kind(
-        promise="products of features are the kernel on average", suite="laws.features:FeatureSuite"
+        promise="products of features are the kernel on average", suite="kinds.random_features:RANDOM_FEATURES"
     ),
 }

@@ -28,7 +28,7 @@ from attnlab_theory.conform.identities import (
     wholes,
 )
 from attnlab_theory.conform.judge import Judge, Pair
-from attnlab_theory.conform.kind import Kind, Law, Stage
+from attnlab_theory.conform.kind import Chosen, Kind, Law, Stage
 from attnlab_theory.conform.operands import OPERANDS
 
 DECAYS = ("log decay", "decay")
@@ -75,7 +75,7 @@ def likely(about: Mapping[str, Any]) -> str:
     return "recurrent" if decays or ("chunk" in found and is_required("chunk")) else ""
 
 
-def follows(ask: Callable[[Case], Answer], case: Case, answer: Answer) -> float:
+def follows(ask: Callable[[Case], Answer], case: Case, answer: Answer, _: Chosen) -> float:
     """0 if the first token moves later ones, and the first batch element or head no other; half where one head is
     given alone; else 1."""
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.asking import ADAPTER as REMEDY
 from attnlab_theory.conform.calls import Kept, Reply, call
 from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.precision import Answers, Arrays, Precision, narrower
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.sequences.rounding import apart
 from attnlab_theory.conform.suite import LawSuite, Row, Said, failed
+from attnlab_theory.conform.templates import ADAPTER as REMEDY
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place

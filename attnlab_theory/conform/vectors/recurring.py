@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from attnlab_theory.conform.asking import shapes
 from attnlab_theory.conform.calls import Reply, call
 from attnlab_theory.conform.declarations import searched
 from attnlab_theory.conform.finding import Trouble, misshapen
@@ -176,7 +175,8 @@ class Recurring(Judge):
         kind = str(asked.q.dtype)
         given = [asked.q, asked.k, asked.v]
         more = ", ".join(name for name in ("decay", "beta", "state") if getattr(asked, name) is not None)
-        words = f"{shapes(given, self.form.layout)}{', ' * bool(more)}{more}, {kind}"
+        shapes = (f"{name} {[*laid_out(x, self.form.layout).shape]}" for name, x in zip("qkv", given, strict=False))
+        words = f"{', '.join(shapes)}{', ' * bool(more)}{more}, {kind}"
         output, state, trouble, answered = self._asked(asked, wide=self.wide)
         if trouble:
             return self.refused(vector, kind, trouble, words)

@@ -6,8 +6,8 @@ from typing import Any, overload
 
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.kinds.recurrence import EXTRA
+from attnlab_theory.conform.likely import positions
 from attnlab_theory.conform.operands import OPERANDS
-from attnlab_theory.conform.positions.likely import likely
 from attnlab_theory.conform.suite import Row, Suite
 from attnlab_theory.conform.vectors.attending import Attending
 from attnlab_theory.conform.vectors.judging import Judge
@@ -95,7 +95,7 @@ def operator_of(about: Mapping[str, Any]) -> str:
     Args:
         about: what `Caller.about` says.
     """
-    if likely(dict(about)) == "rotary":
+    if positions(dict(about)) == "rotary":
         return "rotary"
     names = {each[0].lower() for each in (about["parameters"] or ())[3:]}
     told = {*LASTING, *(name for role in EXTRA for name in OPERANDS[role].spellings)}

@@ -3,39 +3,23 @@
 Their tables are random numbers and no rotation, so whoever makes its own cosines cannot be asked.
 """
 
+import dataclasses
 import itertools
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.finding import Fault, Trouble, Verdict, misshapen
-from attnlab_theory.conform.layouts import has_batch, has_heads
-from attnlab_theory.conform.positions import rotary_ways as ways
-from attnlab_theory.conform.positions import tolerances
-from attnlab_theory.conform.positions.calling import Call, Given
-from attnlab_theory.conform.positions.rotary import RotarySuite
+from attnlab_theory.conform.angles import channels
+from attnlab_theory.conform.declarations import DeclaredSuite, suite_of
+from attnlab_theory.conform.finding import Trouble, Verdict
+from attnlab_theory.conform.kinds.rotary import ROTARY, error
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.conform.vectors.judging import Compared, Judge, rounds
 from attnlab_theory.conform.vectors.reading import Vector, by_head
 from attnlab_theory.conform.vectors.saying import Unsayable
 
-FLAGS = ("interleaved", "is_interleaved", "rotary_interleaved")
-"""What a parameter is called that says which channels turn together: True is 2i and 2i + 1."""
-
 WIDTH = 8
 """How wide the vectors of this operator are."""
-
-PLACED = {
-    "td": lambda x: x[0],
-    "btd": lambda x: x,
-    "1td": lambda x: x,
-    "11td": lambda x: x[:, None],
-    "b1td": lambda x: x[:, None],
-    "t1d": lambda x: x[0][:, None],
-    "bt1d": lambda x: x[:, :, None],
-}
-"""A table [b t n] as a target takes it; b is 1 where it takes one for all."""
 
 
 class Question(NamedTuple):
@@ -47,7 +31,7 @@ class Question(NamedTuple):
     """[b t n], a number for each pair."""
     sin: np.ndarray
     pairs: str
-    """One of `rotary_ways.PAIRS`."""
+    """One of `angles.PAIRS`."""
     output: np.ndarray
     """[b h t d], in float64."""
 
@@ -74,110 +58,101 @@ def question(vector: Vector) -> Question:
 
 def exact(asked: Question) -> np.ndarray:
     """What is right, in float64 [b h t d]."""
-    return ways.turned(asked.x, asked.cos, asked.sin, ways.Way(pairs=asked.pairs), asked.turning)
+    (first, second), y = channels(asked.pairs, asked.turning), asked.x.astype(np.float64)
+    cos, sin, a, b = asked.cos[:, None], asked.sin[:, None], y[..., first], y[..., second]
+    y[..., first], y[..., second] = a * cos - b * sin, a * sin + b * cos
+    return y
 
 
 class Turning(Judge):
     """A rotation, and the answers that ONNX expects."""
 
     OPERATORS = ("RotaryEmbedding",)
-    CONVENTIONS = RotarySuite.CONVENTIONS
+    CONVENTIONS = suite_of(ROTARY).CONVENTIONS
 
     def open(self) -> None:
         """Guess how it is called, as `--as rotary` does. What fails there, as no rotation, fails here."""
-        self.suite = RotarySuite(self.caller, "rotary", self.declared)
-        self.profile = list(self.suite.profile)
-        self.way, self.why = self.suite.way, ""
-        if self.way.told != "table":
+        self.suite: DeclaredSuite = suite_of(ROTARY)(self.caller, "rotary", self.declared)
+        self.rotation, found = self.suite.judge, self.suite.judge.convention
+        self.profile, self.why, self.broken = list(self.suite.profile), "", ""
+        if "cos" not in found.names:
             self.why = "it makes its own cosines, and those of ONNX are random numbers"
-        elif self.way.width != WIDTH:
-            self.why = f"its vectors are {self.way.width} wide, and not {WIDTH}"
-        elif self.way.scale != 1:
+        elif found.chosen["own width"] != WIDTH:
+            self.why = f"its vectors are {found.chosen['own width']} wide, and not {WIDTH}"
+        elif "scale of all" in found.chosen:
             self.why = "it multiplies vectors by a number of its own"
-        elif not self.suite.why and (turning := self.suite.reading.turning) != WIDTH:
+        elif not self.rotation.explained:
+            row = self.suite.row("turning")
+            self.broken = row.line if row else ""
+        elif (turning := found.chosen["turning"]) != WIDTH:
             self.why = f"it turns {turning} channels where a table has columns for {WIDTH}"
-        self.broken = self.suite.why
-        flag = next((each.name for each in self.suite.parameters or () if each.name.lower() in FLAGS), "")
-        if flag:
-            self.suite.names["flag"] = flag
-            self.profile.append(("pairs are told by", flag))
+        self.flag = found.names.get("interleaved", "")
+        if self.flag:
+            self.profile.append(("pairs are told by", self.flag))
         asks = not self.why and not self.broken
         self.partial = asks and self._partial()
         if asks:
             how = "is taken" if self.partial else "is not taken: the channels that turn are handed over alone"
             self.profile.append(("a table of fewer pairs", how))
-        self.calls = self.suite.calls
+        self.calls = self.rotation.calls
 
     def _partial(self) -> bool:
         """Whether it takes a table of fewer pairs than there are."""
         x = np.random.default_rng(0).standard_normal((1, 1, 3, WIDTH)).astype("float32")
         half = np.full((1, 3, WIDTH // 4), 0.5, "float32")
-        _, trouble, _ = self._turned(Question(x, half, half, self.way.pairs, x), x)
-        return not trouble
+        return not self._turned(Question(x, half, half, self.rotation.convention.chosen["pairs"], x), x)[1]
 
     def judged(self, vector: Vector) -> Row:
         """Ask one vector."""
         if self.why:
             raise Unsayable(self.why)
         if self.broken:
-            return Row(name=vector.name, verdict=Verdict.FAILS, line=str(self.broken), tried=1, ratio=np.inf)
-        asked = question(vector)
-        if asked.pairs != self.way.pairs and "flag" not in self.suite.names:
-            raise Unsayable(f"its channels turn in pairs that are {self.way.pairs}")
+            return Row(name=vector.name, verdict=Verdict.FAILS, line=self.broken, tried=1, ratio=np.inf)
+        asked, own = question(vector), self.rotation.convention.chosen["pairs"]
+        if asked.pairs != own and not self.flag:
+            raise Unsayable(f"its channels turn in pairs that are {own}")
         kind, turning = str(asked.x.dtype), asked.turning
         whole = self.partial or turning == WIDTH
         call = f"x {[*asked.x.shape]}, cos {[*asked.cos.shape]}, {asked.pairs}, {kind}"
         outputs, trouble, answered = self._turned(asked, asked.x if whole else asked.x[..., :turning])
-        self.calls = self.suite.calls
+        self.calls = self.rotation.calls
         if trouble:
             return self.refused(vector, kind, trouble, call)
         rests = [each if whole else np.concatenate([each, asked.x[..., turning:]], -1) for each in outputs]
-        size = ways.sizes(np.abs(asked.x.astype(np.float64)), asked.pairs, turning)
+        first, second = channels(asked.pairs, turning)
+        x, most = np.abs(asked.x.astype(np.float64)), np.full(asked.x.shape, 1e-320)
         # The bound is for cosines of at most one.
-        size = size * np.maximum(1, np.maximum(np.abs(asked.cos), np.abs(asked.sin)))[:, None]
-        most = sum(tolerances.of_rotation(size, 0.0, each) for each in (kind, rounds(kind, answered)))
-        most = ways.spread(np.asarray(most), asked.pairs, turning, WIDTH) + 1e-320
+        size = (x[..., first] + x[..., second]) * np.maximum(1, np.maximum(abs(asked.cos), abs(asked.sin)))[:, None]
+        most[..., first] = most[..., second] = sum(
+            error(size, 0.0, each) for each in (kind, rounds(kind, answered))
+        )
         return self.compared(vector, [Compared("", x, asked.output, most, vector) for x in rests], call)
 
     def _turned(self, asked: Question, x: np.ndarray) -> tuple[list[np.ndarray], Trouble | None, str]:
-        """The answers [b h t d] of one array, or of it as queries and as keys; what went wrong; the type."""
-        roles = [role for role in ("q", "k", "x") if role in self.suite.names]
-        outputs, answered = [np.full(x.shape, np.nan) for _ in roles], ""
-        for members, heads in self._parts(*x.shape[:2]):
-            made = self._call(asked, x[members, heads], members, roles)
-            reply = self.suite.make(made)
-            if reply.trouble:
-                return [], reply.trouble, ""
-            shape = made.array(roles[0]).shape
-            if (count := len(reply.arrays)) < len(roles):
-                return [], Trouble(fault=Fault.FEWER, gave=(count,), wanted=(len(roles),)), ""
-            if odd := [y.shape for y in reply.arrays[: len(roles)] if y.shape != shape]:
-                return [], misshapen(odd[0], shape), ""
-            answered = reply.kind
-            for output, came in zip(outputs, reply.arrays, strict=False):
-                output[members, heads] = ways.inward(came, self.way.layout)
-        return outputs, None, answered
+        """The answers [b h t d] of one array, or of it as queries and as keys; what went wrong; the type.
 
-    def _call(self, asked: Question, x: np.ndarray, members: slice, roles: list[str]) -> Call:
-        """One call, of some members and heads [b h t d]."""
-        table = self.way.table
-        flagged = "flag" in self.suite.names
-        values: dict[str, Given | int | float] = {
-            role: Given(np.ascontiguousarray(ways.outward(x, self.way.layout)), "") for role in roles
-        }
-        for name, columns in (("cos", asked.cos), ("sin", asked.sin * self.way.sign)):
-            columns = columns[members].astype(x.dtype)
-            if table.full:
-                pairs = asked.pairs if flagged else table.pairs
-                columns = np.repeat(columns, 2, -1) if pairs == "interleaved" else np.concatenate([columns] * 2, -1)
-            values[name] = Given(np.ascontiguousarray(PLACED[table.axes](columns)), "")
-        if flagged:
-            values["flag"] = asked.pairs == "interleaved"
-        return Call(values, str(x.dtype))
-
-    def _parts(self, batch: int, heads: int) -> Iterator[tuple[slice, slice]]:
-        """The calls, as few as the target allows: a table without batch is one for all members."""
-        together = has_batch(self.way.layout) and "b" in self.way.table.axes
-        members = [slice(0, batch)] if together else [slice(i, i + 1) for i in range(batch)]
-        several = has_heads(self.way.layout)
-        return itertools.product(members, [slice(0, heads)] if several else [slice(i, i + 1) for i in range(heads)])
+        Each member is asked alone, for its table may be its own; and each head, where no axis takes several.
+        """
+        found, (batch, heads, tokens, width) = self.rotation.convention, x.shape
+        roles = [role for role in ROTARY.returns if role in found.names]
+        outputs, answered, trouble = [np.full(x.shape, np.nan) for _ in roles], "", None
+        columns = found.chosen["cos"]
+        if self.flag:
+            ways = ("in halves", "interleaved")
+            columns = columns.replace(*(ways if asked.pairs == "interleaved" else ways[::-1]))
+        self.rotation.convention = dataclasses.replace(found, chosen={**found.chosen, "cos": columns})
+        some = [slice(0, heads)] if "h" in found.layout else [slice(i, i + 1) for i in range(heads)]
+        for member, part in itertools.product(range(batch), some):
+            count = part.stop - part.start
+            spec = {"batch": 1, "heads": count, "groups": count, "queries": tokens, "width": width}
+            flag = {"interleaved": asked.pairs == "interleaved"} if self.flag else {}
+            case = self.rotation.cases([{**spec, **flag, "type": str(x.dtype)}])[0]
+            tables = (asked.cos[member], asked.sin[member] * found.chosen["direction"])
+            made = dict(zip(("cos", "sin"), (each.astype(x.dtype) for each in tables), strict=True))
+            answer = self.rotation.ask(case, made | {role: x[member : member + 1, part] for role in roles})
+            if trouble := answer.trouble:
+                break
+            for i, output in enumerate(outputs):
+                output[member, part], answered = answer.numbers[0, i * count : (i + 1) * count], answer.kind
+        self.rotation.convention = found
+        return outputs, trouble, answered

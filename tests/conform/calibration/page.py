@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from attnlab_theory.conform.chance import ALPHA
 from attnlab_theory.conform.kinds import KINDS
-from attnlab_theory.conform.laws.dice import ALPHA
 from tests.conform.calibration import PAGE, RECORD, ways
 
 Rows = list[dict[str, Any]]

@@ -9,13 +9,13 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.laws.dice import ALPHA
-from attnlab_theory.conform.laws.dropout import DropoutSuite
+from attnlab_theory.conform.chance import ALPHA
+from attnlab_theory.conform.suite import suite_class
 from tests.conform.laws import dropout_code as code
 
 
 def failures(target):
-    suite = DropoutSuite(Direct(target), "dropout")
+    suite = suite_class("dropout")(Direct(target), "dropout")
     return suite, [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"]
 
 
@@ -28,7 +28,7 @@ def test_right_dropout_holds_however_it_is_written(target):
 @pytest.mark.slow("three of 23 members stay inside", but=3)
 @pytest.mark.parametrize("bug", code.BUGS)
 def test_a_planted_bug_fails(bug):
-    suite = DropoutSuite(Direct(code.buggy(bug)), "dropout")
+    suite = suite_class("dropout")(Direct(code.buggy(bug)), "dropout")
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
@@ -38,7 +38,7 @@ def test_the_same_code_without_a_bug_holds():
 
 
 def test_numbers_that_are_drawn_from_what_is_shared_follow_its_seed():
-    suite = DropoutSuite(Direct(code.by_what_is_shared), "dropout")
+    suite = suite_class("dropout")(Direct(code.by_what_is_shared), "dropout")
     assert [row.verdict for row in suite.rows(("seeds",))] == ["holds"]
 
 
@@ -50,20 +50,20 @@ def test_right_code_is_not_accused_over_twenty_other_streams(offset):
     def target(q, k, v, p=0.0, seed=0):
         return code.by_seed(q, k, v, p, 10_000 * (offset + 1) + seed)
 
-    suite = DropoutSuite(Direct(target), "dropout")
+    suite = suite_class("dropout")(Direct(target), "dropout")
     assert [row.line for row in suite.rows(("independent", "share")) if row.verdict == "fails"] == []
 
 
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        (code.by_seed, {"randomness": "seed: a whole number"}),
-        (code.by_generator, {"randomness": "rng: a numpy Generator", "layout": "b t h d"}),
-        (code.by_what_is_shared, {"randomness": "what numpy, torch and Python share is seeded"}),
+        (code.by_seed, {"randomness": "a whole number", "arguments by name": "p (rate), seed (source)"}),
+        (code.by_generator, {"randomness": "a numpy Generator", "layout": "b t h d"}),
+        (code.by_what_is_shared, {"arguments by name": "dropout_p (rate), training (in training)"}),
     ],
 )
 def test_where_its_randomness_comes_from_is_found(target, said):
-    found = dict(DropoutSuite(Direct(target), "dropout").profile)
+    found = dict(suite_class("dropout")(Direct(target), "dropout").profile)
     assert {name: found[name] for name in said} == said
 
 
@@ -76,20 +76,20 @@ def test_where_its_randomness_comes_from_is_found(target, said):
     ],
 )
 def test_a_choice_is_told_and_nobody_fails_for_it(target, row, said):
-    found = DropoutSuite(Direct(target), "dropout").row(row)
+    found = suite_class("dropout")(Direct(target), "dropout").row(row)
     assert found is not None
     assert (found.verdict, said in found.line) == ("convention", True)
 
 
 def test_error_rates_are_said():
-    found = DropoutSuite(Direct(code.by_seed), "dropout").row("share")
+    found = suite_class("dropout")(Direct(code.by_seed), "dropout").row("share")
     assert found is not None
     assert f"false alarms {ALPHA:g}" in found.line
 
 
 def test_a_target_without_a_rate_gets_one_line():
     with pytest.raises(ValueError, match="has no argument for a rate, such as p or dropout_p; write an adapter"):
-        DropoutSuite(Direct(lambda q, k, v, seed=0: np.zeros_like(v)), "dropout")
+        suite_class("dropout")(Direct(lambda q, k, v, seed=0: np.zeros_like(v)), "dropout")
 
 
 @pytest.mark.slow("a pytest plugin that imports no jax stays inside")

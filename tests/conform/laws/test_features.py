@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.laws.features import FeatureSuite
-from attnlab_theory.conform.laws.kernels import KERNELS, variance
+from attnlab_theory.conform.kinds.feature_attention import noise
+from attnlab_theory.conform.kinds.random_features import KERNELS, variance
+from attnlab_theory.conform.suite import suite_class
 from tests.conform.laws import feature_code as code
 
 
+def suite_of(target, declared=None):
+    return suite_class("random-features")(Direct(target), "random-features", declared)
+
+
 def failures(target):
-    suite = FeatureSuite(Direct(target), "random-features")
+    suite = suite_of(target)
     return [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"]
 
 
@@ -27,7 +32,7 @@ def test_right_features_hold_however_they_are_made(target):
 @pytest.mark.parametrize("bug", code.MAPS)
 def test_a_bug_planted_in_features_fails(bug):
     """Judges law after law until one fails, and laws of chance need many draws."""
-    suite = FeatureSuite(Direct(code.buggy_map(bug)), "random-features")
+    suite = suite_of(code.buggy_map(bug))
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
@@ -35,7 +40,7 @@ def test_a_bug_planted_in_features_fails(bug):
 @pytest.mark.parametrize("bug", code.ATTENTION_BUGS)
 def test_a_bug_planted_in_attention_by_features_fails(bug):
     """Judges law after law until one fails, and laws of chance need many draws."""
-    suite = FeatureSuite(Direct(code.buggy_attention(bug)), "random-features")
+    suite = suite_of(code.buggy_attention(bug))
     assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
 
 
@@ -51,7 +56,7 @@ def test_a_wrong_scale_or_kernel_is_found_where_the_number_of_features_is_not_kn
     def target(q, k, v, seed):
         return wrong(q, k, v, seed, 256)
 
-    assert FeatureSuite(Direct(target), "random-features").row("approximates").verdict == verdict
+    assert suite_of(target).row("approximates").verdict == verdict
 
 
 @pytest.mark.slow("one right map with enough features stays inside")
@@ -61,7 +66,7 @@ def test_few_features_that_scatter_too_much_are_not_judged():
     def target(q, k, v, seed):
         return right(q, k, v, seed, 2)
 
-    row = FeatureSuite(Direct(target), "random-features").row("approximates")
+    row = suite_of(target).row("approximates")
     assert (row.verdict, "could pass" in row.line) == ("not judged", True)
 
 
@@ -83,7 +88,7 @@ def test_a_row_that_admits_a_scale_says_so():
         return target
 
     for scale in (1.0, 1.5):
-        row = FeatureSuite(Direct(attention(scale)), "random-features", {"scale": "rsqrt"}).row("approximates")
+        row = suite_of(attention(scale), {"scale": "rsqrt"}).row("approximates")
         assert row.verdict == "holds"
         (percent,) = re.findall(r"less than (\d+)% could pass", row.line)
         assert int(percent) >= 50
@@ -108,7 +113,7 @@ INFINITE = {
 @pytest.mark.parametrize("name", INFINITE)
 def test_unbiased_features_of_infinite_variance_are_not_accused(name):
     """Compares means of 400 draws, to which those that are seldom seen give most."""
-    suite = FeatureSuite(Direct(code.attention_of(INFINITE[name])), "random-features", {"scale": "rsqrt"})
+    suite = suite_of(code.attention_of(INFINITE[name]), {"scale": "rsqrt"})
     row = suite.row("approximates")
     assert (row.verdict, "scatter" in row.line) == ("not judged", True)
 
@@ -121,7 +126,7 @@ def test_errors_of_infinite_variance_need_not_fall(a):
     def target(q, k, v, seed, num_features=128):
         return code.attention_of(of_a(a, num_features))(q, k, v, seed)
 
-    suite = FeatureSuite(Direct(target), "random-features", {"scale": "rsqrt"})
+    suite = suite_of(target, {"scale": "rsqrt"})
     assert suite.row("shrinks").verdict == "not judged"
 
 
@@ -131,7 +136,7 @@ def test_errors_of_infinite_variance_need_not_fall(a):
 )
 def test_a_wrong_mean_of_features_of_finite_variance_fails(bug, share):
     """Compares means of 200 draws."""
-    row = FeatureSuite(Direct(code.buggy_attention(bug)), "random-features").row("approximates")
+    row = suite_of(code.buggy_attention(bug)).row("approximates")
     assert (row.verdict, f"goes {share}% of the way" in row.line) == ("fails", True)
 
 
@@ -145,7 +150,7 @@ def test_a_wrong_mean_of_features_of_finite_variance_fails(bug, share):
 )
 def test_a_kernel_row_says_which_scale_could_pass_and_how_sure_it_is(target, said):
     """Draws 1000 estimates. A scale that is wrong by twice as much fails. Without a formula it says "about"."""
-    row = FeatureSuite(Direct(target), "random-features").row("kernel")
+    row = suite_of(target).row("kernel")
     assert (row.verdict, row.line.endswith(said)) == ("holds", True)
     (percent,) = re.findall(r"less than (\d+)% could pass", row.line)
     wrong = 1 + 2 * int(percent) / 100
@@ -154,15 +159,15 @@ def test_a_kernel_row_says_which_scale_could_pass_and_how_sure_it_is(target, sai
         return target(x * np.float32(wrong**0.5), seed)
 
     declared = {"kernel": "softmax", "scale": "one"}
-    assert FeatureSuite(Direct(scaled), "random-features", declared).row("kernel").verdict == "fails"
+    assert suite_of(scaled, declared).row("kernel").verdict == "fails"
 
 
 @pytest.mark.slow("features with a floor that is too high stay inside")
 def test_a_row_of_attention_says_about_or_that_no_rate_is_known():
     """Compares means of draws. Features of nearly infinite variance hold, but nobody knows how often."""
-    usual = FeatureSuite(Direct(code.buggy_attention("")), "random-features").row("approximates")
+    usual = suite_of(code.buggy_attention("")).row("approximates")
     assert (usual.verdict, usual.line.endswith("false alarms about 1e-06")) == ("holds", True)
-    suite = FeatureSuite(Direct(code.attention_of(of_a(0.12))), "random-features", {"scale": "rsqrt"})
+    suite = suite_of(code.attention_of(of_a(0.12)), {"scale": "rsqrt"})
     row = suite.row("approximates")
     assert (row.verdict, "false alarms" in row.line) == ("holds", False)
     assert "how often a right program fails is not known" in row.line
@@ -178,7 +183,7 @@ def test_outputs_that_scatter_only_where_there_are_many_keys_fail():
         out[..., 128:, :] *= np.float32(500 * np.random.default_rng(seed).standard_normal())
         return out
 
-    row = FeatureSuite(Direct(target), "random-features").row("approximates")
+    row = suite_of(target).row("approximates")
     assert (row.verdict, row.line.startswith("outputs scatter by")) == ("fails", True)
 
 
@@ -204,7 +209,7 @@ def test_generalized_features_are_not_accused_over_other_streams(a, stream):
     def target(x, seed=0):
         return code.generalized(x, 10**6 * (stream + 1) + seed, 16, a)
 
-    suite = FeatureSuite(Direct(target), "random-features")
+    suite = suite_of(target)
     rows = list(suite.rows(("kernel", "variance", "signs", "small kernels", "independent")))
     assert [row.line for row in rows if row.verdict == "fails"] == []
     judged = {row.name for row in rows if row.verdict == "holds"}
@@ -219,7 +224,7 @@ def test_right_features_are_not_accused_over_twenty_other_streams(stream):
     def target(x, seed=0):
         return code.positive(x, 10**6 * (stream + 1) + seed, 16)
 
-    suite = FeatureSuite(Direct(target), "random-features")
+    suite = suite_of(target)
     rows = suite.rows(("kernel", "variance", "signs", "small kernels", "independent"))
     assert [row.line for row in rows if row.verdict == "fails"] == []
 
@@ -232,7 +237,7 @@ def test_few_orthogonal_projections_without_their_signs_fail_on_the_axes(unsigne
     def target(x, seed=0):
         return code.orthogonal(x, seed, 4, unsigned=unsigned)
 
-    assert FeatureSuite(Direct(target), "random-features").row("signs").verdict == verdict
+    assert suite_of(target).row("signs").verdict == verdict
 
 
 @pytest.mark.parametrize(("floor", "verdict"), [(0.0, "holds"), (1e-4, "convention"), (0.01, "fails")])
@@ -240,11 +245,11 @@ def test_a_floor_of_features_is_told_and_fails_if_it_is_high(floor, verdict):
     def target(x, seed=0):
         return code.positive(x, seed) + np.float32(floor / 8)
 
-    assert FeatureSuite(Direct(target), "random-features").row("small kernels").verdict == verdict
+    assert suite_of(target).row("small kernels").verdict == verdict
 
 
 def test_signs_and_small_kernels_are_not_asked_of_sines():
-    suite = FeatureSuite(Direct(code.pairs), "random-features")
+    suite = suite_of(code.pairs)
     assert [suite.row(name) for name in ("signs", "small kernels")] == [None, None]
 
 
@@ -252,16 +257,16 @@ def test_signs_and_small_kernels_are_not_asked_of_sines():
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        (code.positive, {"kernel": "exp(scale q.k) (guessed)", "scale": "1", "layout": "t d"}),
-        (code.pairs, {"scale": "1/sqrt(width)", "randomness": "rng: a numpy Generator"}),
-        (code.phases, {"kernel": "exp(-scale |q - k|^2 / 2) (guessed)", "layout": "b t d"}),
-        (code.projected, {"randomness": "projections are handed over"}),
-        (code.attention, {"judged as": "attention by random features", "hides the future": "by causal"}),
-        (code.stabilised, {"layout": "b t h d", "number of features": "its own"}),
+        (code.positive, {"kernel": "exp(scale q.k)", "scale of queries": "1", "layout": "t d"}),
+        (code.pairs, {"scale of queries": "1/sqrt(width)", "randomness": "a numpy Generator"}),
+        (code.phases, {"kernel": "exp(-scale |q - k|^2 / 2)", "layout": "b t d"}),
+        (code.projected, {"projection": "projection_matrix [c d]"}),
+        (code.attention, {"scale of queries": "1/sqrt(width)", "hides the future": "by causal"}),
+        (code.stabilised, {"layout": "b t h d", "arguments by name": "rng (source)"}),
     ],
 )
 def test_what_is_guessed_is_said(target, said):
-    found = dict(FeatureSuite(Direct(target), "random-features").profile)
+    found = dict(suite_of(target).profile)
     assert {name: found[name] for name in said} == said
 
 
@@ -270,7 +275,7 @@ def test_a_kernel_that_is_declared_is_the_one_that_is_judged():
     def gaussian(x, seed=0):
         return code.positive(x, seed) * np.exp(-code._size(x))
 
-    suite = FeatureSuite(Direct(gaussian), "random-features", {"kernel": "softmax", "scale": "one"})
+    suite = suite_of(gaussian, {"kernel": "softmax", "scale": "one"})
     row = suite.row("kernel")
     assert row is not None
     assert row.verdict == "fails"
@@ -300,9 +305,10 @@ def test_the_formulas_of_the_variance_are_those_of_features(kernel, family):
 @pytest.mark.parametrize("sign", [1, -1], ids=["positive", "pairs"])
 def test_the_noise_of_a_normaliser_is_that_of_features(sign):
     """The first order in the relative errors, by draws of many features whose second order is small."""
-    suite = FeatureSuite(Direct(code.attention), "random-features", {"layout": "bhtd"})
-    target = suite.approximation
-    given = target.drawn()
+    suite = suite_of(code.attention, {"layout": "bhtd"})
+    judge = suite.judge
+    case = judge.cases([{"seed": 5}])[0]
+    given = [case.operands()[name] for name in "qkv"]
     q, k, v = (x[:1, :1].astype(np.float64) for x in given)
     a, b = (x[0, 0] * x.shape[-1] ** -0.25 for x in (q, k))
     r, draws, m = np.random.default_rng(1), 3000, 200
@@ -316,7 +322,7 @@ def test_the_noise_of_a_normaliser_is_that_of_features(sign):
     normaliser = weights.sum(-1) / np.exp(a @ b.T).sum(-1)
     output = weights @ v[0, 0] / weights.sum(-1, keepdims=True)
     measured = normaliser.std(0)[:, None] / output.std(0)
-    found = target.noise(given)[0, 0]
+    found = noise(case, judge.convention.chosen)[0, 0]
     assert (measured < 1.1 * found).all()
     # The larger of the two families counts, so one of them is met where it is the larger.
     assert (measured / found).max() > 0.9

@@ -6,8 +6,6 @@ import sys
 import pytest
 
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.positions.rotary import RotarySuite
-from attnlab_theory.conform.positions.rotary_ways import Case
 from attnlab_theory.conform.suite import suite_class
 from tests.conform.positions import right, wrong
 
@@ -52,12 +50,12 @@ def test_right_rotations_of_20_seeds_are_within_their_tolerance(subtests):
     """Judges every rotation with 20 seeds in three dtypes."""
     for target in right.ROTARY:
         with subtests.test(str(target)):
-            suite = RotarySuite(Direct(target), "rotary")
-            near = tuple(range(9))
-            for kind, most in (("float32", "float32"), ("float64", "float32"), ("float16", "float16")):
-                said = suite.all_of([Case(near, seed=seed, kind=kind) for seed in range(SEEDS)], most)
-                assert said.verdict == "holds", said.line
-                assert kind != "float32" or said.ratio > 0
+            judge = suite_class("rotary")(Direct(target), "rotary").judge
+            for kind in ("float32", "float64", "float16"):
+                cases = judge.cases({"queries": 9, "seed": seed, "type": kind} for seed in range(SEEDS))
+                found = judge.values(cases)
+                assert (found.verdict, found.tried) == ("holds", SEEDS), found
+                assert kind != "float32" or found.ratio > 0
 
 
 @pytest.mark.slow("frequencies in bfloat16, which fail, stay inside")
@@ -69,24 +67,21 @@ def test_a_bug_is_found_at_the_identity_that_is_named_for_it():
         ("contiguous only", "non-contiguous"),
         ("writes into x", "inputs unchanged"),
         ("heads mixed", "elements apart"),
-        ("longer by a thousandth", "norms"),
+        ("longer by a thousandth", "rotation"),
         ("blocks of 16 forget", "lengths"),
         ("positions in float16", "float16"),
-        ("table in bfloat16", "relativity"),
-        ("remembers its first table", "same result"),
+        ("table in bfloat16", "rotation"),
     ):
         wrong.kept.clear()
         kind, make = wrong.BUGS[bug]
-        found[bug] = RotarySuite(Direct(make(bug)), kind).row(identity).verdict
-    found.pop(
-        "remembers its first table"
-    )  # By then it has been asked at other positions, and stays with the first.
+        found[bug] = suite_class(kind)(Direct(make(bug)), kind).row(identity).verdict
     assert set(found.values()) == {"fails"}, found
 
 
-def test_frequencies_in_bfloat16_keep_relativity_and_fail_all_the_same():
-    suite = RotarySuite(Direct(wrong.rotary("frequencies in bfloat16")), "rotary")
-    assert suite.row("relativity").verdict == "holds"
+def test_frequencies_in_bfloat16_turn_rightly_and_fail_all_the_same():
+    """They are a rotation, by which scores depend on distances alone, and not that of the base."""
+    suite = suite_class("rotary")(Direct(wrong.rotary("frequencies in bfloat16")), "rotary")
+    assert suite.row("turning").verdict == "holds"
     assert suite.row("large positions").verdict == "fails"
 
 
@@ -115,5 +110,5 @@ def test_one_of_jax_holds_in_its_own_framework():
         cos, sin = (f(angles).reshape(*[1] * (x.ndim - 2), *angles.shape) for f in (jnp.cos, jnp.sin))
         return jnp.concatenate((a * cos - b * sin, a * sin + b * cos), -1).astype(x.dtype)
 
-    suite = RotarySuite(Direct(target), "rotary", {"framework": "jax"})
+    suite = suite_class("rotary")(Direct(target), "rotary", {"framework": "jax"})
     assert [suite.row(name).verdict for name in ("rotation", "bfloat16")] == ["holds", "holds"]

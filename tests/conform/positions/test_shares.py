@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.positions.rotary import RotarySuite
+from attnlab_theory.conform.suite import suite_class
 from tests.conform.positions import right
 
 
@@ -27,23 +27,23 @@ def halves(x, positions):
 
 
 SHARES = {
-    "a quarter": (share(0.25, halves), "16 of 64 are no pair of 2, 4, 6"),
-    "a tenth": (share(0.1), "6 of 64 are no pair of 2, 4, 6, 16"),
-    "three quarters": (share(0.75, halves), "6 of 8 are no pair of 2"),
+    "a quarter": (share(0.25, halves), "nothing turns of 2, 4, 6"),
+    "a tenth": (share(0.1), "nothing turns of 2, 4, 6, 16"),
+    "three quarters": (share(0.75, halves), "nothing turns of 2"),
 }
 
 
 @pytest.mark.parametrize("name", SHARES)
 def test_a_share_that_is_no_pair_of_few_channels_holds(name):
     target, said = SHARES[name]
-    row = RotarySuite(Direct(target), "rotary").row("widths")
+    row = suite_class("rotary")(Direct(target), "rotary").row("widths")
     assert (row.verdict, row.line.endswith(said)) == ("holds", True), row.line
 
 
 @pytest.mark.slow("what their widths say stays inside")
 @pytest.mark.parametrize("name", SHARES)
 def test_a_share_of_the_channels_fails_nothing(name):
-    suite = RotarySuite(Direct(SHARES[name][0]), "rotary")
+    suite = suite_class("rotary")(Direct(SHARES[name][0]), "rotary")
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
 
 
@@ -59,7 +59,7 @@ def turns_no_16(x, positions):
 
 @pytest.mark.parametrize("target", [loses_narrow_ones, turns_no_16])
 def test_a_share_that_is_lost_at_some_width_fails(target):
-    assert RotarySuite(Direct(target), "rotary").row("widths").verdict == "fails"
+    assert suite_class("rotary")(Direct(target), "rotary").row("widths").verdict == "fails"
 
 
 def at_offset(x, offset, keep):
@@ -96,7 +96,7 @@ def right_ones(x, offset=0):
     ("target", "verdict"), [(right_ones, "holds"), (first_head, "fails"), (first_element, "fails")]
 )
 def test_one_token_of_several_heads_is_turned_at_its_offset(target, verdict):
-    assert RotarySuite(Direct(target), "rotary", {"layout": "bhtd"}).row("offset").verdict == verdict
+    assert suite_class("rotary")(Direct(target), "rotary", {"layout": "bhtd"}).row("offset").verdict == verdict
 
 
 def first_row_for_all(x, positions):
@@ -113,4 +113,4 @@ def by_row(x, positions):
 
 @pytest.mark.parametrize(("target", "verdict"), [(by_row, "holds"), (first_row_for_all, "fails")])
 def test_one_token_of_each_batch_element_stands_at_its_own_position(target, verdict):
-    assert RotarySuite(Direct(target), "rotary").row("positions by row").verdict == verdict
+    assert suite_class("rotary")(Direct(target), "rotary").row("positions by row").verdict == verdict

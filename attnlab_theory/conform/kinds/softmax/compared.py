@@ -183,7 +183,7 @@ def _cases(judge: Judge) -> Iterator[tuple[str, Case]]:
     for name, law in judge.kind.laws.items():
         inner = getattr(law, "law", law)
         if isinstance(inner, RightAt):
-            yield from ((name, case) for case in judge.cases(inner.specs))
+            yield from ((name, case) for case in judge.cases(inner.of(judge)))
         elif isinstance(inner, Covering):
             yield from ((name, case) for case, _ in inner.cases(judge))
 

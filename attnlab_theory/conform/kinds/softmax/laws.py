@@ -106,7 +106,7 @@ class Scaled:
         found = self.law(judge)
         about = {"rule": judge.rule} if judge.rule else {}
         if found.verdict is Verdict.HOLDS:
-            about |= {"unseen": unseen_error(judge, judge.cases(self.law.specs)[: judge.most_cases])}
+            about |= {"unseen": unseen_error(judge, judge.cases(self.law.of(judge))[: judge.most_cases])}
         return dataclasses.replace(found, about={**found.about, **about})
 
 

@@ -59,7 +59,7 @@ def flag(judge: Judge) -> Finding:
             assert case is not None
             about = {"name": name, "value": hides, "tokens": n, "after": n == 11}
             judge.calls += 1
-            answer = ask(judge.caller, loud, case, judge.kind.axes)
+            answer = ask(judge.kind, judge.caller, loud, case)
             if answer.trouble:
                 verdict = Verdict.CONVENTION if answer.trouble.refuses else Verdict.FAILS
                 return Finding(verdict=verdict, trouble=answer.trouble, fact="flag refused", about=about)

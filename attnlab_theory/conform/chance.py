@@ -1,0 +1,100 @@
+"""Laws of chance: error rates, when they can be trusted, and the source of a target's random numbers."""
+
+import numpy as np
+
+from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, NOT_FINITE, Finding, Trouble, Verdict
+from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.kind import Law, Spec
+from attnlab_theory.conform.operands import OPERANDS
+from attnlab_theory.stats import Interval
+
+ALPHA = 1e-6
+"""How often a law may accuse a right program: the sum over all intervals of its row."""
+
+UNEVEN = 0.1
+"""The largest share that one of a thousand squares may have of their sum, if their mean is trusted.
+
+Of squares of normal numbers it is about 0.01. Where it is much larger, a few draws decide what the mean is."""
+
+
+class Drawn(Exception):
+    """A draw that was not answered, or is no number."""
+
+    def __init__(self, trouble: Trouble, case: Case) -> None:
+        self.finding = Finding(verdict=Verdict.FAILS, trouble=trouble, case=case)
+
+
+def judged(law: Law) -> Law:
+    """A law whose draws all have to be answered by numbers."""
+
+    def tried(judge: Judge) -> Finding:
+        try:
+            return law(judge)
+        except Drawn as error:
+            return error.finding
+
+    return tried
+
+
+def drawn(judge: Judge, case: Case, seeds: range) -> np.ndarray:
+    """The answers to one call by several seeds, [draws ...].
+
+    Raises:
+        Drawn: if one is none, or no number.
+    """
+    if (case, seeds) not in judge.draws:
+        # What is handed over is drawn again only where it is the source of randomness.
+        is_source = any("{draw}" in code for role, _ in case.arrays for code in OPERANDS[role].drawn.values())
+        found, made = [], judge.operands(case)
+        for seed in seeds:
+            each = case.replaced(draw=seed)
+            answer = judge.ask(each, case.replaced(draw="i").operands(i=seed) if is_source else made)
+            if answer.trouble or not np.isfinite(answer.numbers).all():
+                raise Drawn(answer.trouble or NOT_FINITE, each)
+            found.append(answer.numbers)
+        judge.draws[case, seeds] = np.stack(found)
+    return judge.draws[case, seeds]
+
+
+def agrees(interval: Interval, right: float, slack: float = 0.0) -> bool:
+    """Whether an interval holds the right number, give or take a rounding."""
+    return interval.low - slack <= right <= interval.high + slack
+
+
+def share_of_largest(errors: np.ndarray) -> float:
+    """The share that one draw has of the variance of all, where it is too large for that to be trusted; else 0.
+
+    Args:
+        errors: draws less their mean, [draws ...].
+    """
+    squares = errors**2
+    share = float(np.max(squares.max(0) / np.maximum(squares.sum(0), 1e-300)))
+    return share if share > UNEVEN else 0.0
+
+
+def seeded(spec: Spec, between: Spec) -> Law:
+    """The law that the same seed gives the same bits, and another seed others.
+
+    Args:
+        spec: of the call.
+        between: of a call that is made before the second one.
+    """
+
+    def law(judge: Judge) -> Finding:
+        case, other = judge.cases([spec])[0], judge.cases([between])[0]
+        first, unlike = (judge.ask(case.replaced(draw=seed)) for seed in (7, 8))
+        judge.ask(other.replaced(draw=9))
+        again = judge.ask(case.replaced(draw=7))
+        for answer in (first, unlike, again):
+            if answer.trouble:
+                return Finding(verdict=Verdict.FAILS, trouble=answer.trouble, case=case, tried=3)
+        if np.array_equal(first.numbers, unlike.numbers, equal_nan=True):
+            return Finding(verdict=Verdict.FAILS, fact="seed ignored", tried=3)
+        if not np.array_equal(first.numbers, again.numbers, equal_nan=True):
+            if "source" not in judge.convention.names:
+                return Finding(verdict=Verdict.CONVENTION, fact="no seed", tried=3)
+            return Finding(verdict=Verdict.FAILS, trouble=ANOTHER_ANSWER, case=case.replaced(draw=7), tried=3)
+        return Finding(verdict=Verdict.HOLDS, fact="seeded", tried=3)
+
+    return law
