@@ -184,9 +184,9 @@ class CachedLayerSuite(StepSuite):
     ) -> Fed:
         """Some tokens, and the cache before them; `more` is handed over by name."""
         form, given = self.form, self.handed(x)
-        tokens = given[0].shape[LAYOUTS[self.layout][2]] if given[0].ndim == len(self.layout) else 1
+        tokens = given[0].shape[LAYOUTS[self.layout][1]] if given[0].ndim == len(self.layout) else 1
         if form.flat:
-            given = [np.ascontiguousarray(each.squeeze(LAYOUTS[self.layout][2])) for each in given]
+            given = [np.ascontiguousarray(each.squeeze(LAYOUTS[self.layout][1])) for each in given]
         names: dict[str, np.ndarray | Kept] = dict(zip(form.names, state, strict=False))
         plain: dict[str, Any] = {form.flag: True} if form.flag and not (self.first_only and past) else {}
         plain |= {form.asks: True} if form.asks else {}
@@ -212,7 +212,7 @@ class CachedLayerSuite(StepSuite):
             return Fed(reply.trouble.of(shapes), NO_OUTPUT, state)
         came = reply.arrays[0]
         if form.flat and came.ndim == len(self.layout) - 1:
-            came = np.expand_dims(came, LAYOUTS[self.layout][2])
+            came = np.expand_dims(came, LAYOUTS[self.layout][1])
         output, trouble = self.read(came, x)
         self.kinds[self.kind_of_numbers] = reply.kind
         return Fed(trouble, output, tuple(reply.kept) if form.returns and form.names else state)

@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab_theory.conform.calls import Kept
 from attnlab_theory.conform.finding import Trouble, Verdict
-from attnlab_theory.conform.sequences.suite import Distance, SequenceSuite, Shown, off
+from attnlab_theory.conform.sequences.suite import Distance, SequenceSuite, off
 from attnlab_theory.conform.suite import Said, failed
 
 Inputs = tuple[np.ndarray, ...]
@@ -120,10 +120,6 @@ class CacheSuite(SequenceSuite):
         """Whether there is a cache whose rows can be put in another order."""
         return self.explicit or any(each in self.about.get("methods", {}) for each in REORDERS)
 
-    @abc.abstractmethod
-    def shown(self, tokens: int, cuts: Sequence[int], seed: int) -> Shown | None:
-        """A counterexample: a sequence that is cut here, and the whole."""
-
     def part(self, x: Inputs, first: int, last: int) -> Inputs:
         """Some of the tokens."""
         return tuple(np.take(each, range(first, last), self.axis) for each in x)
@@ -167,7 +163,7 @@ class CacheSuite(SequenceSuite):
                 first = self.first_wrong(fed.output, right[..., :n, :], x)
                 where = next(i for i, last in enumerate((*cuts, tokens)) if first < last)
                 line = f"{told(cuts, tokens)}: token {first}, of call {where + 1}: {off(verdict)}"
-                return Said(Verdict.FAILS, line, 1, self.shown(tokens, cuts, seed), verdict.ratio)
+                return Said(Verdict.FAILS, line, 1, ratio=verdict.ratio)
         if fed.trouble:
             return failed(fed.trouble, f"{told(cuts, tokens)}: after {fed.at} tokens: ", 1)
         return None

@@ -1,19 +1,13 @@
 """The kind `decode`: a cache, f(q, k, v, cache) -> (out, cache), f(x, cache), or an object with `step`."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from attnlab_theory.conform.sequences import continuations, passes, row_lengths, snippets
+from attnlab_theory.conform.sequences import continuations, passes, row_lengths
 from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
-from attnlab_theory.conform.sequences.suite import Shown
 
 
 class DecodeSuite(CachedLayerSuite):
     """A cache, and what it promises."""
-
-    def shown(self, tokens: int, cuts: Sequence[int], seed: int) -> Shown | None:
-        """A sequence that is cut, and the whole, in Python."""
-        return snippets.shown(self, tokens, cuts, seed)
 
     LAWS: ClassVar = {
         "token by token": continuations.single,

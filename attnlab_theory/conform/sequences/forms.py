@@ -52,14 +52,14 @@ POSITIONS = ("position_ids", "positions", "cache_position", "input_pos", "pos_id
 MASKS = ("mask", "attn_mask", "attention_mask")
 """What a mask is called."""
 
-LAYOUTS: Mapping[str, tuple[Callable[[np.ndarray], np.ndarray], str, int]] = {
-    "bhtd": (lambda x: x, "", 2),
-    "bthd": (lambda x: x.swapaxes(-2, -3), ".swapaxes(-2, -3)", 1),
-    "btd": (lambda x: x, "", 1),
-    "tbd": (lambda x: x.swapaxes(0, 1), ".swapaxes(-2, -3)", 0),
-    "td": (lambda x: x[0], "[..., 0, :, :]", 0),
+LAYOUTS: Mapping[str, tuple[Callable[[np.ndarray], np.ndarray], int]] = {
+    "bhtd": (lambda x: x, 2),
+    "bthd": (lambda x: x.swapaxes(-2, -3), 1),
+    "btd": (lambda x: x, 1),
+    "tbd": (lambda x: x.swapaxes(0, 1), 0),
+    "td": (lambda x: x[0], 0),
 }
-"""From [b h t d] or [b t d] to what the target takes, the same in Python, and its axis of tokens."""
+"""From [b h t d] or [b t d] to what the target takes, and its axis of tokens."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnlab_theory.conform.calls import Kept, Reply
-from attnlab_theory.conform.codes import framed
 from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
 from attnlab_theory.conform.harness import RESETS
 from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
@@ -17,7 +16,6 @@ from attnlab_theory.conform.sequences.suite import (
     COMPILED,
     REMEDY,
     Distance,
-    Shown,
     first_places,
     named,
     unsaid,
@@ -34,9 +32,6 @@ LOGITS = ("logits", "last_hidden_state", "output", "outputs")
 """Where the logits are, in an object that is returned."""
 
 MODEL_CACHES = (*CACHES, "cache_params", "past_keys_values")
-
-GET = "lambda o: o.logits if hasattr(o, 'logits') else o[0] if isinstance(o, tuple) else o"
-"""The logits of what came back, in Python."""
 
 LEAST = 10
 """By so many tolerances the last logits must move when the token before is another."""
@@ -264,51 +259,6 @@ class LanguageModelSuite(CacheSuite):
             line = f"it hardly looks back ({self.power:.2g} tolerances): give it larger weights"
             return dataclasses.replace(row, verdict=Verdict.NOT_JUDGED, line=line)
         return row
-
-    # What is printed.
-
-    def call(self, ids: str, more: str = "") -> str:
-        """A call in Python."""
-        ids = f"{ids}[0]" if self.flat else ids
-        ids = framed(ids, self.framework)
-        return f"target({self.ids + '=' if self.by_name else ''}{ids}{more})"
-
-    def got(self, o: str) -> str:
-        """The logits of what came back, in Python."""
-        back = f"{o}.detach().float()" if self.framework == "torch" else o
-        return f"np.asarray({back})" + "[None]" * self.flat
-
-    def shown_f(self, lines: Sequence[str]) -> Shown:
-        """A counterexample with a function of ids."""
-        return Shown([f"get = {GET}", f"f = lambda ids: {self.got('get(' + self.call('ids') + ')')}", *lines])
-
-    def drawn(self, batch: int, tokens: int, seed: int) -> str:
-        """The line that draws ids."""
-        first = SPARED if self.vocabulary > 2 * SPARED else 0
-        size = (1 if self.flat else batch, tokens)
-        return f"ids = np.random.default_rng({seed}).integers({first}, {self.vocabulary}, {size})"
-
-    def shown(self, tokens: int, cuts: Sequence[int], seed: int) -> Shown | None:
-        """A sequence that is cut, and the whole, in Python."""
-        if not self.keep:
-            return None
-        more = f", {self.cache}=c" + f", {self.use_cache}=True" * bool(self.use_cache)
-        place = self.keep[0]
-        logits, cache = ("o[0]", "o[1]") if isinstance(place, int) else ("o.logits", f"o.{place}")
-        said = f"range({cuts[0]}, {tokens})" if [*cuts] == [*range(cuts[0], tokens)] else repr((*cuts,))
-        return Shown(
-            [
-                self.drawn(1 if seed == 3 else 2, tokens, seed),
-                "def run(*cuts):",
-                "    out, c = [], None",
-                f"    for a, b in zip((0, *cuts), (*cuts, {tokens})):",
-                f"        o = {self.call('ids[:, a:b]', more)}",
-                f"        c = {cache}",
-                f"        out.append({self.got(logits)})",
-                "    return np.concatenate(out, 1)",
-                f"print(abs(run(*{said}) - run()).max(), 'where 0 is right')",
-            ]
-        )
 
     def taken(self, wanted: Sequence[int]) -> list[int]:
         """Those lengths that it takes."""

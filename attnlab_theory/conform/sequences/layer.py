@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.codes import framed
 from attnlab_theory.conform.finding import Trouble, Verdict, misshapen
 from attnlab_theory.conform.precision import Arrays
 from attnlab_theory.conform.sequences.normal import LOUD, WIDTHS, numbers
@@ -16,7 +15,6 @@ from attnlab_theory.conform.sequences.suite import (
     COMPILED,
     Distance,
     SequenceSuite,
-    Shown,
     first_places,
     named,
     off,
@@ -30,10 +28,6 @@ LAYOUTS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "td": lambda x: x[0],
 }
 """From [b t d] to what the target takes."""
-
-SPELT = {"btd": "{x}", "tbd": "{x}.swapaxes(0, 1)", "td": "{x}[0]"}
-"""The same in Python."""
-
 
 GUESSED = (3, 5)
 """Tokens of the calls that tell whether the future is hidden. Longer ones must keep it."""
@@ -197,23 +191,6 @@ class LayerSuite(SequenceSuite):
         came, _ = self.f(numbers(self.batch(2), 5, self.width, kind), kind)
         return came is not None and self.kinds[kind] == kind
 
-    def shown(self, lines: Sequence[str]) -> Shown:
-        """A counterexample, with a function that calls the target."""
-        inside = SPELT[self.layout].format(x="x")
-        if self.framework != "numpy":
-            inside = framed(f"np.ascontiguousarray({inside})", self.framework)
-        flags = "".join(f", {name}={value}" for name, value in self.plain.items())
-        back = "{}.detach().numpy()" if self.framework == "torch" else "np.asarray({})"
-        out = back.format(f"target({inside}{flags})") + {"td": "[None]", "tbd": ".swapaxes(0, 1)"}.get(
-            self.layout, ""
-        )
-        return Shown([f"f = lambda x: {out}", *lines])
-
-    def drawn(self, tokens: int, kind: str, seed: int, batch: int = 2) -> str:
-        """The line that draws x."""
-        size = (self.batch(batch), tokens, self.width)
-        return f"x = np.random.default_rng({seed}).standard_normal({size}).astype('{kind}')"
-
     def leak(self, tokens: int, kind: str) -> Said | None:
         """A failure of causality at one length; None if there is none."""
         x = numbers(self.batch(2), tokens, self.width, kind, tokens)
@@ -235,11 +212,5 @@ class LayerSuite(SequenceSuite):
                         f"{tokens} tokens: token {verdict.place[1]} moves when x[{cut}:] is replaced by {name}: "
                         f"{off(verdict)}; {kind}"
                     )
-                    return Said(
-                        Verdict.FAILS, line, len(cuts) * 3, self._shown_leak(tokens, kind, cut, name), verdict.ratio
-                    )
+                    return Said(Verdict.FAILS, line, len(cuts) * 3, ratio=verdict.ratio)
         return None
-
-    def _shown_leak(self, tokens: int, kind: str, cut: int, name: str) -> Shown:
-        lines = [self.drawn(tokens, kind, tokens), "y = x.copy()", f"y[:, {cut}:] = ({name})[:, {cut}:]"]
-        return self.shown([*lines, f"print(abs(f(y) - f(x))[:, :{cut}].max(), 'where 0 is right')"])

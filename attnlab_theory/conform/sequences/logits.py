@@ -45,14 +45,7 @@ def causality(suite: LanguageModelSuite) -> Said:
                 verdict = suite.near(came[:, :cut], base[:, :cut], (ids,))
                 if verdict.fails:
                     line = f"{n} tokens: logits of token {verdict.place[1]} move with the tokens from {cut} on"
-                    lines = [
-                        suite.drawn(2, n, n),
-                        f"other = ids.copy(); other[:, {cut}:] = (ids[:, {cut}:] + 1) % {suite.vocabulary}",
-                        f"print(abs(f(other) - f(ids))[:, :{cut}].max(), 'where 0 is right')",
-                    ]
-                    return Said(
-                        Verdict.FAILS, f"{line}: {off(verdict)}", tried, suite.shown_f(lines), verdict.ratio
-                    )
+                    return Said(Verdict.FAILS, f"{line}: {off(verdict)}", tried, ratio=verdict.ratio)
     return Said(Verdict.HOLDS, "later tokens replaced", tried)
 
 
@@ -71,11 +64,7 @@ def prefixes(suite: LanguageModelSuite) -> Said:
         verdict = suite.near(came, base[:, :n], (ids,))
         if verdict.fails:
             line = f"{n} tokens alone, and within {whole}: token {verdict.place[1]} is {off(verdict)}"
-            lines = [
-                suite.drawn(2, whole, 1),
-                f"print(abs(f(ids[:, :{n}]) - f(ids)[:, :{n}]).max(), 'where 0 is right')",
-            ]
-            return Said(Verdict.FAILS, line, len(lengths), suite.shown_f(lines), verdict.ratio)
+            return Said(Verdict.FAILS, line, len(lengths), ratio=verdict.ratio)
     return Said(Verdict.HOLDS, f"prefixes of {', '.join(map(str, lengths))} tokens", len(lengths))
 
 
@@ -96,11 +85,7 @@ def elements(suite: LanguageModelSuite) -> Said:
             verdict = suite.near(came[:1], base[:1], (ids,))
             if verdict.fails:
                 line = f"{n} tokens: row 0 moves when the other rows are {name}: {off(verdict)}"
-                lines = [
-                    suite.drawn(3, n, n),
-                    "print(abs(f(ids[:1]) - f(ids)[:1]).max(), 'where 0 is right')",
-                ]
-                return Said(Verdict.FAILS, line, 6, suite.shown_f(lines), verdict.ratio)
+                return Said(Verdict.FAILS, line, 6, ratio=verdict.ratio)
     return Said(Verdict.HOLDS, "alone, and beside other rows", 6)
 
 

@@ -48,11 +48,7 @@ def prefixes(suite: LayerSuite) -> Said:
             verdict = suite.judged(came, base[:, :n], x, "float32", base)
             if verdict.fails:
                 line = f"{n} tokens alone, and within {whole}: token {verdict.place[1]} is {off(verdict)}"
-                lines = [
-                    suite.drawn(whole, "float32", 1),
-                    f"print(abs(f(x[:, :{n}]) - f(x)[:, :{n}]).max(), 'where 0 is right')",
-                ]
-                return Said(Verdict.FAILS, line, tried, suite.shown(lines), verdict.ratio)
+                return Said(Verdict.FAILS, line, tried, ratio=verdict.ratio)
     return Said(Verdict.HOLDS, f"prefixes of {', '.join(map(str, lengths))} tokens", tried)
 
 
@@ -66,9 +62,8 @@ def all_lengths(suite: LayerSuite) -> Said:
     for n in suite.lengths(wanted):
         came, _ = suite.f(numbers(suite.batch(2), n, suite.width, "float32", n))
         if came is not None and not np.isfinite(came).all():
-            lines = [suite.drawn(n, "float32", n), "print(f(x))  # has to be finite"]
             line = f"{n} tokens: the output is no number"
-            return Said(Verdict.FAILS, line, len(wanted), suite.shown(lines), trouble=NOT_FINITE)
+            return Said(Verdict.FAILS, line, len(wanted), trouble=NOT_FINITE)
     return said or Said(Verdict.HOLDS, ", ".join(map(str, wanted)), len(wanted))
 
 
@@ -88,12 +83,7 @@ def elements(suite: LayerSuite) -> Said:
             verdict = suite.judged(came[:1], base[:1], max(x, y, key=peak), "float32", came, base)
             if verdict.fails:
                 line = f"{n} tokens: element 0 moves when the others are {name}: {off(verdict)}"
-                z = "x[:1]" if loud is None else f"np.concatenate([x[:1], ({name})[1:]])"
-                lines = [
-                    suite.drawn(n, "float32", n, 3),
-                    f"print(abs(f({z})[0] - f(x)[0]).max(), 'where 0 is right')",
-                ]
-                return Said(Verdict.FAILS, line, 4 * len(lengths), suite.shown(lines), verdict.ratio)
+                return Said(Verdict.FAILS, line, 4 * len(lengths), ratio=verdict.ratio)
     return Said(Verdict.HOLDS, f"lengths {', '.join(map(str, lengths))}", 4 * len(lengths))
 
 

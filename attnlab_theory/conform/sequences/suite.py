@@ -10,11 +10,11 @@ from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.precision import Answers, Arrays, Precision, narrower
 from attnlab_theory.conform.recording import saw
 from attnlab_theory.conform.sequences.rounding import apart
-from attnlab_theory.conform.suite import LawSuite, Row, Said, failed
+from attnlab_theory.conform.suite import LawSuite, Said, failed
 from attnlab_theory.conform.templates import ADAPTER as REMEDY
 
 if TYPE_CHECKING:
-    from attnlab_theory.conform.callers import Place
+    pass
 
 LENGTHS = (1, 2, 12, 15, 16, 17, 33, 63, 64, 65, 127, 128, 130)
 """Tokens, on both sides of the edges of blocks."""
@@ -27,12 +27,6 @@ POLITE = ("ValueError", "NotImplementedError", "AssertionError")
 
 CAUSAL = ("causal", "is_causal")
 """What a flag is called that hides the future."""
-
-
-class Shown(NamedTuple):
-    """A counterexample: lines of Python that follow the import of the target."""
-
-    lines: Sequence[str]
 
 
 class Distance(NamedTuple):
@@ -175,19 +169,6 @@ class SequenceSuite(LawSuite):
         if self.about["training"]:
             found.append("it is a module in training mode; hand over module.eval() to judge the other")
         return found
-
-    def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
-        """The shortest counterexample."""
-        found = [row.counterexample.lines for row in rows if isinstance(row.counterexample, Shown)]
-        if not found:
-            return []
-        begin = ["import sys", "import numpy as np"] + [f"import {self.framework}"] * (self.framework != "numpy")
-        begin += [
-            f"sys.path.insert(0, {place.folder!r})",
-            f"from {place.module} import {place.names.partition('.')[0]}",
-        ]
-        make = [f"target = {place.names}" + "()" * bool(self.about["class"])]
-        return [*begin, *make, *min(found, key=len)]
 
 
 def beside(one: np.ndarray, other: np.ndarray, tolerance: Any) -> Distance:
