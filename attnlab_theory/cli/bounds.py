@@ -51,7 +51,6 @@ MOST: Mapping[str, float] = {
     "softcap": 10**6,
     "statements": 1000,
     "temperature": 10**6,
-    "templates": 1000,
     "test_reviews": 10**6,
     "time_limit": 86_400,
     "tolerance": 10**30,

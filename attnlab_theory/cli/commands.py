@@ -111,6 +111,7 @@ GONE: Mapping[str, str] = {
     "captions generate --length-penalty": "it was for --beam; --greedy writes the likeliest token each time",
     "knowledge score --figure": "experiments/labs/birthplaces_in_files.py draws what --json prints",
     "knowledge score --published": "experiments/labs/birthplaces_in_files.py draws what --json prints",
+    "knowledge run --templates": "--wordings says how many wordings each person has",
     "reviews batch": "experiments/labs/review_batches.py shows batches and their padding",
     "reviews search --rungs": "every trial is trained to its end; fewer --trials or shorter --epochs cost less",
 }

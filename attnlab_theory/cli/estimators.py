@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from attnlab_theory.plurals import several
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -142,7 +144,6 @@ def _table(advice: "Advice") -> "Table":
 def _print_heads(places: "Sequence[tuple[int, ...]]", found: "Sequence[Advice]") -> None:
     from rich.table import Table
 
-    from attnlab_theory.plurals import several
     from attnlab_theory.report.table import show
 
     table = Table(box=None, pad_edge=False, padding=(0, 0, 0, 1), header_style="bold")

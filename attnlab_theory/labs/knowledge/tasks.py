@@ -33,8 +33,6 @@ class World:
     """Persons who are not in the text. By default 100."""
     places: int | None = None
     """Birthplaces. Each has equally many persons. By default 40."""
-    templates: int | None = None
-    """Wordings that the text uses to say where somebody was born. By default 4."""
     wordings: tuple[int, ...] | None = None
     """Different wordings for each person. By default 4.
     With several numbers, each number holds for equally many persons."""
