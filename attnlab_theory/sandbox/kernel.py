@@ -50,6 +50,13 @@ CALLS = {
 }
 """Calls that no answer needs, and that reach around the fences. Each has a number for each of `PROCESSORS`."""
 
+SOCKET = (41, 198)
+"""The number of the call that makes a socket, for each of `PROCESSORS`."""
+
+FAMILIES = (1, 2, 10)
+"""The sockets that may be made: local ones, and those that end at a network namespace. Others, such as those to the
+host of a virtual machine, may lead out of it."""
+
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
@@ -333,12 +340,21 @@ def _forbid_calls() -> bool:
     machine = os.uname().machine
     if machine not in PROCESSORS or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
-    numbers = [call[list(PROCESSORS).index(machine)] for call in CALLS.values()]
+    here = list(PROCESSORS).index(machine)
     load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
     # Beyond 2^30 are the same calls once more, for programs with short pointers.
-    tests = [(equal, number) for number in numbers] + [(at_least, 2**30)]
-    program = [(load, 0, 0, 4), (equal, 0, len(tests) + 2, PROCESSORS[machine]), (load, 0, 0, 0)]
-    program += [(test, len(tests) - i, 0, number) for i, (test, number) in enumerate(tests)]
+    tests = [(equal, call[here]) for call in CALLS.values()] + [(at_least, 2**30)]
+    # Where a step goes if it holds, and if it does not: on, to the answer that allows, to the one that refuses.
+    steps = [(load, 4, "on", "on"), (equal, PROCESSORS[machine], "on", "refused"), (load, 0, "on", "on")]
+    steps += [(test, number, "refused", "on") for test, number in tests]
+    steps += [(equal, SOCKET[here], "on", "allowed"), (load, 16, "on", "on")]
+    steps += [(equal, family, "allowed", "on") for family in FAMILIES[:-1]]
+    steps += [(equal, FAMILIES[-1], "allowed", "refused")]
+    ends = {"allowed": len(steps), "refused": len(steps) + 1}
+    program = [
+        (code, ends.get(so, i + 1) - i - 1, ends.get(if_not, i + 1) - i - 1, value)
+        for i, (code, value, so, if_not) in enumerate(steps)
+    ]
     program += [(answer, 0, 0, 0x7FFF0000), (answer, 0, 0, 0x00050000 | errno.EPERM)]
     packed = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
     filtering = struct.pack("HxxxxxxP", len(program), ctypes.addressof(packed))

@@ -140,6 +140,11 @@ PRYING: dict[str, tuple[str, str]] = {
         won("a connection")
     with tried:
         socket.create_connection(("192.0.2.1", 80), 1)
+    for family in {*range(3, 64)} - {socket.AF_INET6}:
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
+            with tried:
+                socket.socket(family, kind).close()
+                won(f"a socket of the family {family}")
 """,
     ),
     "looks into the first process, and at what it has inherited": (
