@@ -4,6 +4,7 @@ jax finds a kept program by the program itself, the versions, the processor and 
 tests that compile with the same flags share what they compile.
 """
 
+import contextlib
 import os
 from importlib import metadata, util
 from pathlib import Path
@@ -23,8 +24,10 @@ def keep_programs() -> None:
 
     Must be called before jax is imported.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab" / "jax"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    # Who has neither HOME nor an entry among the users has no place for them.
+    with contextlib.suppress(RuntimeError):
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab" / "jax"
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     # A small program takes 8 kB, and a third of the time that compiling it takes.
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     # Nobody reads where in the source an operation of a program comes from, and writing that down takes time.

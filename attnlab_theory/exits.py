@@ -29,6 +29,17 @@ _leave = os._exit
 UNASKED = re.compile(f"{OURS}|({UNSEEN.pattern})")
 
 
+def open_streams() -> None:
+    """Put nothing in the place of standard streams that are closed. Else the next files would get their numbers."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+
+
 def exit_code(command: Callable[[], int], *, announcement: str = "") -> int:
     """Run a command. If it refuses its input, print one line. Nobody needs to read what it prints.
 
@@ -103,7 +114,11 @@ def _in_one_line(command: Callable[[], int]) -> int:
         text = str(error) or type(error).__name__
         return refuse(f"the numbers asked for are too large: {text}; ask for smaller ones")
     except RuntimeError as error:
-        # So jax says that there is no memory; anything else is a mistake of ours and keeps its traceback.
+        # So jax says that there is no memory, or no such device; anything else is a mistake of ours and keeps its
+        # traceback.
+        platforms = os.environ.get("JAX_PLATFORMS", "")
+        if platforms and str(error).startswith("Unable to initialize backend"):
+            return refuse(f"JAX_PLATFORMS={platforms} names no device of this machine: unset it, or say cpu")
         if not str(error).startswith("RESOURCE_EXHAUSTED"):
             raise
         return refuse(f"the sizes asked for are too large: {error}; ask for smaller ones")

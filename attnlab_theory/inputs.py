@@ -4,6 +4,7 @@ A device gives bytes for ever. A pipe that nobody writes gives none. A sparse fi
 """
 
 import json
+import math
 import os
 import re
 import select
@@ -106,7 +107,9 @@ def json_of(path: Path) -> Any:
 
 
 def _loaded(text: bytes) -> Any:
-    value = json.loads(text.decode("utf-8-sig"), parse_constant=_refused)
+    value = json.loads(
+        text.decode("utf-8-sig"), parse_constant=_refused, parse_float=_finite, object_pairs_hook=_of_one_name_each
+    )
     if HALVES.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -119,6 +122,19 @@ def _loaded(text: bytes) -> Any:
 
 def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is not a number")
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(number := float(digits)):
+        raise ValueError(f"{digits:.40} is beyond every float")
+    return number
+
+
+def _of_one_name_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("it holds a field twice")
+    return found
 
 
 HALVES = re.compile(rb"\\u[dD][89a-fA-F]")

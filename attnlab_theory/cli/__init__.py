@@ -39,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         The exit code: 0 done and every verdict as expected, 1 a verdict differs, 2 bad usage or bad input,
         3 `check` could not decide.
     """
+    exits.open_streams()
     given = sys.argv[1:] if arguments is None else arguments
     compilation.keep_programs()
     if given and given[0] in WITH_SMALL_PROGRAMS:

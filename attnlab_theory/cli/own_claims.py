@@ -59,6 +59,8 @@ def experiment_of(path: Path, taken: set[str]) -> "Experiment":
 
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
+    if path.suffix != ".py":
+        raise ValueError(f"{path} is no Python file: its name must end in .py")
     inputs.content(path, most=MOST_SOURCE)
     if path.stem in taken:
         raise ValueError(f"{path}: an experiment of the lab is called {path.stem}; rename the file")

@@ -100,6 +100,7 @@ class Estimate:
     def from_json(cls, value: dict[str, Any]) -> "Estimate":
         """What `as_json` wrote."""
         inputs.refuse_other_fields(value, FIELDS)
+        record.refuse_impossible(value)
         read = {**value, "interval": record.from_ends(value["interval"])}
         if "values" in value or "within" in value:
             read |= {"values": tuple(map(float, value["values"])), "within": record.from_ends(value["within"])}

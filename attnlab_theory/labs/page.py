@@ -105,7 +105,10 @@ def _terms(records: Iterable[str], tables: Iterable[str]) -> Iterator[str]:
 
 def _each(records: Mapping[str, Mapping[str, Any]], field: str, between: str) -> str:
     """What the records of a folder say in one field, each answer once. Records of old versions may lack it."""
-    return between.join(dict.fromkeys(about[field] for about in records.values() if field in about))
+    said = [about[field] for about in records.values() if field in about]
+    if wrong := [each for each in said if not isinstance(each, str)]:
+        raise ValueError(f"{field} in the record of a run cannot be {wrong[0]!r:.40}: run it again")
+    return between.join(dict.fromkeys(said))
 
 
 def _split(

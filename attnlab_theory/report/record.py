@@ -70,6 +70,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 def from_json(value: dict[str, Any]) -> Finding:
     """The finding that `as_json` wrote. The last five keys may be missing."""
     inputs.refuse_other_fields(value, FIELDS)
+    refuse_impossible(value)
     intervals = {name: from_ends(value[name]) for name in ("predicted", "measured")}
     expect = value["expect"]
     judged = {"verdict": Verdict(value["verdict"]), "expect": None if expect is None else Verdict(expect)}
@@ -83,6 +84,17 @@ def from_json(value: dict[str, Any]) -> Finding:
     }
     setting = {name: _with_tuples(given) for name, given in value["setting"].items()}
     return Finding(**{**value, "setting": setting, **intervals, **judged, **beside})
+
+
+def refuse_impossible(value: dict[str, Any]) -> None:
+    """Refuse numbers that no judge gives: fewer draws than none, or an error rate that is no probability.
+
+    Raises:
+        ValueError: naming the field and its value.
+    """
+    for name, most in (("draws", math.inf), ("error_rate", 1), ("resolution", math.inf)):
+        if not 0 <= value.get(name, 0) <= most:
+            raise ValueError(f"{name} cannot be {value[name]!r:.40}")
 
 
 def _with_tuples(value: Any) -> Any:
@@ -127,6 +139,8 @@ def from_ends(pair: list[float | None]) -> Interval:
     for end in pair:
         if not isinstance(end, int | float | None) or isinstance(end, bool):
             raise ValueError(f"an end of an interval is a number or null, not {end!r:.40}")
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"an interval cannot end at {high!r:.40} and begin at {low!r:.40}")
     return Interval(-math.inf if low is None else low, math.inf if high is None else high)
 
 

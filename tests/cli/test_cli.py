@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab_theory.cli import bounds, main
+from attnlab_theory.cli import bounds, main, own_claims
 
 
 def run(capsys, *arguments):
@@ -179,3 +179,65 @@ def test_doctor_prints_one_json_value(capsys):
     code, out, _ = run(capsys, "doctor", "--json")
     assert code == 0
     assert {"versions", "devices", "precision", "seconds_about"} <= set(json.loads(out))
+
+
+CLOSED = """
+import itertools, os, sys
+from attnlab_theory.cli import main
+for count in (1, 2, 3):
+    for streams in itertools.combinations((0, 1, 2), count):
+        process = os.fork()
+        if not process:
+            for each in streams:
+                os.close(each)
+                setattr(sys, ("stdin", "stdout", "stderr")[each], None)
+            os._exit(main(["check", sys.argv[1], "--question", "uw/1.2.1"]))
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == int(sys.argv[2]), streams
+"""
+
+
+@pytest.mark.slow("that closed streams are opened anew stays inside")
+@pytest.mark.parametrize(("answer", "code"), [("1e5 * keys[0]", 0), ("keys[1]", 1)])
+def test_the_exit_code_is_that_of_the_verdict_whatever_streams_are_closed(tmp_path, answer, code):
+    """Judges an answer seven times, with each set of the three streams closed."""
+    (tmp_path / "mine.py").write_text(f"def f(keys): return {answer}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSED, f"{tmp_path}/mine.py::f", str(code)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_closed_streams_are_opened_anew_and_others_stay(tmp_path):
+    program = (
+        "import os, sys; from attnlab_theory import exits\n"
+        "os.close(0); os.close(2); sys.stdin = sys.stderr = None\n"
+        "exits.open_streams(); print(open(os.devnull).fileno() > 2, end='', file=sys.stderr)\n"
+        "print(sys.stdin.read() == '', os.get_inheritable(2), open(os.devnull).fileno() > 2)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True True True\n", "")
+
+
+@pytest.mark.slow("no file is a pipe that nobody reads, and other refusals of paths, stay inside")
+@pytest.mark.parametrize("platform", ["nonsense", "tpu"])
+def test_a_platform_that_is_not_there_is_one_line(platform):
+    """Starts the command in a process of its own: jax reads the variable once."""
+    command = [sys.executable, "-m", "attnlab_theory", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"JAX_PLATFORMS": platform})
+    line = f"attnlab: JAX_PLATFORMS={platform} names no device of this machine: unset it, or say cpu"
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == line
+
+
+def test_a_user_without_a_home_is_told_the_version(monkeypatch, capsys):
+    monkeypatch.setattr(Path, "home", classmethod(lambda cls: (_ for _ in ()).throw(RuntimeError("no home"))))
+    for name in ("XDG_CACHE_HOME", "JAX_COMPILATION_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("attnlab ")
+
+
+def test_a_file_that_is_no_python_is_no_file_of_claims(tmp_path):
+    np.savez(tmp_path / "claims.npz", x=np.ones(2))
+    with pytest.raises(ValueError, match=r"is no Python file: its name must end in \.py"):
+        own_claims.experiment_of(tmp_path / "claims.npz", set())

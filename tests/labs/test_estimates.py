@@ -1,6 +1,7 @@
 """Estimates over seeds: the t interval, cut to where such a number can lie."""
 
 import dataclasses
+import json
 import math
 
 import hypothesis.strategies as st
@@ -9,8 +10,10 @@ import pytest
 import scipy.stats
 from hypothesis import assume, given
 
-from attnlab_theory.labs import estimates
+from attnlab_theory.labs import estimates, page
+from attnlab_theory.labs.engine.record import stored
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.language.text import tables
 from attnlab_theory.stats import Interval
 
 SHARES = Interval(0.0, 1.0)
@@ -74,3 +77,41 @@ def test_what_is_no_number_of_a_run_has_no_other_interval():
     assert answers.runs == 1
     with pytest.raises(ValueError, match="accuracy is not a mean over training runs"):
         answers.at(0.01)
+
+
+ESTIMATE = {
+    "quantity": "loss",
+    "setting": {"arm": "a"},
+    "value": 1.0,
+    "interval": [0.5, 1.5],
+    "draws": 3,
+    "bound": "b",
+    "error_rate": 0.05,
+}
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([ESTIMATE, ESTIMATE], "it holds an estimate twice"),
+        ([ESTIMATE | {"draws": -5}], "draws cannot be -5"),
+        ([ESTIMATE | {"error_rate": -1}], "error_rate cannot be -1"),
+        ([ESTIMATE | {"interval": [2.0, 1.0]}], "an interval cannot end at 1.0 and begin at 2.0"),
+    ],
+)
+def test_estimates_that_no_run_writes_are_refused_by_name(tmp_path, rows, said):
+    (tmp_path / "estimates.json").write_text(json.dumps(rows))
+    with pytest.raises(ValueError, match=said):
+        stored(tmp_path)
+
+
+def test_a_question_that_is_no_text_is_refused_by_name():
+    with pytest.raises(ValueError, match="question in the record of a run cannot be 5"):
+        page._each({"a": {"question": "why?"}, "b": {"question": 5}}, "question", " ")
+
+
+@pytest.mark.parametrize("number", [-1, 2**31, True, "1", 0.5])
+def test_a_token_has_a_number_from_zero_on(tmp_path, number):
+    (tmp_path / "vocab.json").write_text(json.dumps({"a": 0, "b": number}))
+    with pytest.raises(ValueError, match="'b' has"):
+        tables.numbered(tmp_path / "vocab.json")

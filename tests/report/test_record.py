@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from attnlab_theory import files
+from attnlab_theory import files, inputs
 from attnlab_theory.claims import Finding, Verdict
 from attnlab_theory.claims.claim import ControlFinding, RivalFinding
 from attnlab_theory.report import record
@@ -126,3 +126,33 @@ def test_text_ends_with_one_newline_and_keeps_its_letters():
     text = record.to_text(record.as_json(FINDING))
     assert text.endswith("}\n")
     assert "—" in text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"error_rate": -1},
+        {"error_rate": 1.5},
+        {"draws": -5},
+        {"resolution": -0.1},
+        {"measured": [2.0, 1.0]},
+        {"predicted": [1e400, 1e400]},
+    ],
+    ids=str,
+)
+def test_numbers_that_no_judge_gives_are_refused_by_name(tmp_path, change):
+    told = [record.as_json(FINDING) | change]
+    # Python writes an infinity as a word; a file may have the digits of one.
+    (tmp_path / "one.json").write_text(json.dumps(told).replace("Infinity", "1e999"))
+    with pytest.raises(ValueError, match=r"1e999 is|cannot be|cannot end at"):
+        record.read_findings(tmp_path / "one.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("1e999", "1e999 is beyond every float"), ("-1e400", "beyond"), ('{"a": 1, "a": 2}', "holds a field twice")],
+)
+def test_json_that_others_would_read_otherwise_is_refused(tmp_path, text, said):
+    (tmp_path / "one.json").write_text(text)
+    with pytest.raises(ValueError, match=said):
+        inputs.json_of(tmp_path / "one.json")

@@ -123,7 +123,10 @@ def stored(folder: Path) -> Estimates:
     now = f"{OVER_SEEDS.name}: {OVER_SEEDS.assumption}"
 
     def made(rows: Sequence[dict[str, Any]]) -> Estimates:
-        every = map(Estimate.from_json, rows)
+        every = [*map(Estimate.from_json, rows)]
+        names = {(each.quantity, repr(sorted(each.setting.items()))) for each in every}
+        if len(names) < len(every):
+            raise ValueError("it holds an estimate twice")
         return Estimates(dataclasses.replace(e, bound=now) if e.bound == OLDER else e for e in every)
 
     return read(folder / "estimates.json", made)

@@ -15,8 +15,9 @@ def numbered(file: Path) -> dict[str, int]:
         ValueError: if the file is missing or no such table.
     """
     fields = fields_of(file, what="the number of every token")
-    if not all(type(number) is int for number in fields.values()):
-        raise ValueError(f"{file} must hold the number of every token")
+    for token, number in fields.items():
+        if type(number) is not int or not 0 <= number < 2**31:
+            raise ValueError(f"{file} must hold the number of every token, and {token!r:.40} has {number!r:.40}")
     return fields
 
 
