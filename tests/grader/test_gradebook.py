@@ -1,13 +1,14 @@
 """What surrounds the grading of a class: rubrics and names, what is handed in, tables and pages, refusals."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from attnlab_theory.answers.questions import HOMEWORKS
 from attnlab_theory.cli import main
 from attnlab_theory.exits import visible
-from attnlab_theory.grader.classroom import journal
+from attnlab_theory.grader.classroom import journal, marking
 from attnlab_theory.grader.classroom.gradebook import FORMULA, safe
 from attnlab_theory.grader.classroom.hand_ins import content_of, files_of, hand_ins
 from attnlab_theory.grader.classroom.marking import is_protected
@@ -170,7 +171,7 @@ def test_a_journal_knows_the_state_of_the_graders_code(tmp_path, monkeypatch):
 @pytest.mark.parametrize("beginning", [*FORMULA, " ="])
 def test_no_cell_begins_as_a_formula_does(beginning):
     assert safe(f"{beginning}1+1") == visible(f"'{beginning}1+1", lines=False)
-    assert safe(f"1{beginning}") == f"1{beginning}"
+    assert safe(f"1{beginning}") == visible(f"1{beginning}", lines=False)
 
 
 def test_a_verdict_is_protected_where_neither_judge_nor_journal_can_be_rewritten(monkeypatch):
@@ -231,3 +232,12 @@ def test_two_questions_of_one_name_are_refused(tmp_path):
         ValueError, match="line 9: question a, id = 'qa': a function qa would answer A, too; rename"
     ):
         rubric_of(str(own))
+
+
+@pytest.mark.parametrize(("absent", "told"), [((), ""), (("memory",), ""), (("network",), "no fence 'network'")])
+def test_a_worker_of_a_cluster_needs_the_fence_network_too(monkeypatch, absent, told):
+    missing = tuple(fence for fence in fences.FENCES if fence.name in absent)
+    monkeypatch.setattr(marking, "check_answer", lambda *_, **__: SimpleNamespace(missing=missing))
+    monkeypatch.setattr(marking, "drawn_cases", lambda *_: ())
+    assert marking.unprotected().startswith(told)
+    assert bool(marking.unprotected()) == bool(told)

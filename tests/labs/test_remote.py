@@ -4,6 +4,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from attnlab_theory.labs.engine import remote
 from attnlab_theory.labs.engine.lab import Lab, Stage
 
@@ -60,3 +62,15 @@ def test_an_arm_whose_name_begins_as_another_gets_its_own_files_and_checkpoints_
         "sgd.lr-1.file": "sgd.lr-1.file after sgd.lr-1.file.partial",
         **{name: name for name in ("sgd.lr-1.lock", "sgd.lr-10.partial")},
     }
+
+
+@pytest.mark.parametrize("name", ["../other", "/etc/other", "a/../../other", "", ".", "link/other", "a/.."])
+def test_a_worker_writes_nothing_outside_of_the_folder(tmp_path, name):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path)
+    with pytest.raises(ValueError, match="which does not lie in"):
+        remote._write({"first": b"1", name: b"2"}, folder)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link", "run"]
+    remote._write({"a/first": b"1"}, folder)
+    assert (folder / "a" / "first").read_bytes() == b"1"

@@ -86,13 +86,17 @@ def marks_of_files(handed_in: Mapping[str, bytes], terms: Terms) -> dict[str, Ma
 
 
 def unprotected() -> str:
-    """Why verdicts on this machine could be forged; empty if they cannot."""
+    """Why verdicts on this worker of a cluster could be forged; empty if they cannot.
+
+    A worker and its scheduler listen, without a password as a rule. So the fence `network` has to stand, too.
+    """
     contract = next(iter(CONTRACTS.values()))
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         path = Path(os.path.realpath(folder)) / "submission.py"
         path.write_text("def probe(*_):\n    return 0\n")
         judged = check_answer(f"{path}::probe", contract, drawn=drawn_cases(contract), memory=MEMORY)
-    return "" if is_protected(judged.missing) else fences.warning(judged.missing)
+    is_open = any(fence.name == "network" for fence in judged.missing)
+    return "" if is_protected(judged.missing) and not is_open else fences.warning(judged.missing)
 
 
 class _Marking:

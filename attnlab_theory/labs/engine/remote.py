@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 import pickle
 import tempfile
 from collections.abc import Callable, Mapping, Set
@@ -100,6 +101,16 @@ def _belongs(file: Path, model: Path) -> bool:
 
 
 def _write(found: Mapping[str, bytes], folder: Path) -> None:
+    """Write files by their names in a folder.
+
+    Raises:
+        ValueError: if a name leads out of the folder: whoever joins the cluster chooses the names.
+    """
+    inside = Path(os.path.realpath(folder))
+    for name in found:
+        path = Path(os.path.realpath(folder / name))
+        if not name or not path.is_relative_to(inside) or path == inside or ".." in Path(name).parts:
+            raise ValueError(f"a worker names the file {name!r:.80}, which does not lie in {folder}")
     for name, content in found.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
