@@ -139,7 +139,9 @@ class Grade:
             files.refuse_unwritable(self.csv, chosen_by, path, self.roster)
         if self.gradescope is not None:
             files.refuse_unwritable(self.gradescope, chosen_by, path, self.csv, self.roster)
-        files.refuse_unwritable(path, chosen_by, self.roster)
+        # A file that is no journal is refused where it is read.
+        if files.is_ours(path):
+            files.refuse_unwritable(path, chosen_by, self.roster)
         # Where nothing else protects the judge, this process is protected like those that judge.
         terms = Terms(rubric=chosen, time_limit=self.time_limit, seed=self.seed or 0, unfenced=self.unfenced)
         # A cluster that does not answer is told of before a journal is begun.
