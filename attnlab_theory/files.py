@@ -300,8 +300,8 @@ def refuse_unwritable(path: Path, *read: Path | None) -> None:
         read: what the command reads, or writes besides.
 
     Raises:
-        ValueError: if `path` is a folder, its folder is missing or cannot be written, it is one of those that are
-            read, or it is a file that this package has not written and nobody has said `--force`.
+        ValueError: if `path` is a folder, or its folder is missing or cannot be written. Also if it is one of those
+            that are read, or a file that this package has not written and nobody has said `--force`.
     """
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")

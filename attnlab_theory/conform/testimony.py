@@ -29,7 +29,7 @@ FAULTS = (Fault.RAISED, Fault.EXITED, Fault.UNFIT, SLOW)
 """The troubles that a process may report of itself."""
 
 KINDS = ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD", "VAR_POSITIONAL", "KEYWORD_ONLY", "VAR_KEYWORD")
-"""Of parameters, as `inspect` names them."""
+"""The kinds of parameters, as `inspect` names them."""
 
 
 class Misfit(ValueError):
