@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab_theory.conform.callers import Place
+from attnlab_theory.conform.finding import Finding
 from attnlab_theory.conform.suite import Row
 from board.entry import HERE, Entry
 from board.process import THREADS
@@ -35,23 +36,18 @@ def automatic(entry: Entry, kind: str, suite: Any, row: Row) -> list[str]:
     names = entry.kinds[kind]
     lines = suite.snippet(Place("", "", "adapter", names, Path()), [row])
     found = row.counterexample
-    place, outcome = getattr(found, "case", None), getattr(found, "outcome", None)
-    if not lines or place is None or outcome is None:
+    if not lines or not isinstance(found, Finding):
         return []
-    end = next(i for i, line in enumerate(lines) if line.startswith("out = "))
     drawn = [
-        line for line in lines[:end] if not line.startswith(("import sys", "import numpy", "from adapter", "sys."))
+        line for line in lines[:-1] if not line.startswith(("import sys", "import numpy", "from adapter", "sys."))
     ]
-    asked = [*excerpt(entry.adapter.read_text("utf-8"), names), "", *drawn, lines[end]]
-    last = lines[-1]
-    if outcome.place and last.startswith("print(out") and "where" in last:
-        index = last.removeprefix("print(").partition(", 'where")[0]
-        given = abs(float(outcome.answer.output[outcome.place]) - outcome.right)
-        most = given / outcome.ratio if 0 < outcome.ratio < math.inf and math.isfinite(given) else 1e-3
-        return [*asked, f"assert abs(float({index}) - {outcome.right:.9g}) <= {most:.3g}, {index}"]
-    if outcome.answer.trouble:
-        return asked
-    return []
+    asked = [*excerpt(entry.adapter.read_text("utf-8"), names), "", *drawn]
+    number, shown = found.number, lines[-1].removeprefix("print(").partition(", 'where")[0]
+    if number and lines[-1].startswith("print(float("):
+        off = abs(number.given - number.right)
+        most = off / found.ratio if 0 < found.ratio < math.inf and math.isfinite(off) else 1e-3
+        return [*asked, f"assert abs({shown} - {number.right:.9g}) <= {most:.3g}, {shown}"]
+    return asked if found.trouble else []
 
 
 def excerpt(text: str, function: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 from attnlab_theory.conform.kinds import recurrence
 from attnlab_theory.conform.kinds.absorption import LATENT
 from attnlab_theory.conform.kinds.alibi import ALIBI
-from attnlab_theory.conform.kinds.paged import PAGED
+from attnlab_theory.conform.kinds.page_table import PAGED
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.sequences import likely as sequences
 

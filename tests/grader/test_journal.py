@@ -98,7 +98,7 @@ def test_a_journal_that_does_not_fit_is_set_aside_and_gives_no_point(graded, how
 def test_a_journal_of_this_account_is_gone_on_with_at_its_seed(graded):
     _, found, err = graded()
     assert [each["points"] for each in found["submissions"]] == [4, 0]
-    assert "1 of 2 submissions are known" in err
+    assert "1 of 2 submissions is known" in err
     assert found["seed"] == json.loads(graded.path.read_text().splitlines()[0])["seed"] > 0
     again = graded(lambda *lines: lines, "--seed", str(found["seed"]))[1]
     assert again == found

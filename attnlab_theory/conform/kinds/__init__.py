@@ -59,7 +59,7 @@ KINDS: Mapping[str, Kind] = {
         promise="each key is weighed by a sigmoid of its score, and nothing is divided by a sum",
         suite="kinds.logistic:SIGMOID",
     ),
-    "paged": Kind(promise="attention over the pages of a cache that a table names", suite="kinds.paged:PAGED"),
+    "paged": Kind(promise="attention over the pages of a cache that a table names", suite="kinds.page_table:PAGED"),
     "latent": Kind(
         promise="keys and values from one narrow row for each token; absorbed matrices change nothing",
         suite="kinds.absorption:LATENT",

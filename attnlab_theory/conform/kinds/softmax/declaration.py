@@ -23,7 +23,7 @@ from attnlab_theory.conform.identities import (
     untouched,
 )
 from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Stage
-from attnlab_theory.conform.kinds.softmax import compared, conventions, laws, slopes, states
+from attnlab_theory.conform.kinds.softmax import comparison, conventions, laws, slopes, states
 from attnlab_theory.conform.kinds.softmax.halves import share
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend, shared
 from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, tolerance
@@ -292,11 +292,11 @@ def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
         **({"large biases": laws.large_biases} if wants == "bias" else {}),
         "early queries": laws.early,
         "flag": states.flag,
-        "second output": compared.second_output,
+        "second output": comparison.second_output,
         "outputs stay": states.outputs_stay,
         "repetitions": states.repetitions,
         "gradients": slopes.gradients,
-        "gradient mode": compared.gradient_mode,
+        "gradient mode": comparison.gradient_mode,
         "no tokens": states.nothing_to_see,
         "after a refusal": states.after_refusal,
         "two objects": states.two_objects,
@@ -308,8 +308,8 @@ def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
         "inputs unchanged": untouched(
             [{**x, **y} for x in ({}, {"pair mask": "random"}) for y in ({}, {"memory": "rows"})]
         ),
-        "against": compared.against,
-        "differences": compared.differences,
+        "against": comparison.against,
+        "differences": comparison.differences,
     }
     return found
 
