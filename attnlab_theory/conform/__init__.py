@@ -21,8 +21,8 @@ The other kinds are not declared yet. Each suite lies in a folder of its own.
 
 `laws` judges what draws random numbers: random features and dropout. It makes its calls by `asking`.
 
-`sequences` judges layers, caches and models. They have no reference, and are compared with themselves. Its `steps`
-say what a decoder must be told.
+Layers, caches and models have no reference, and are compared with themselves. `decoding` has the identities of
+caches, `rows` and `padding` those of rows of different lengths.
 
 Without a kind, `advice` names the one that explains a target's answers. What holds for all suites lies beside them:
 `precision` and `watching` tell float64 that is float32 inside, and `costly` leaves out calls that hang or end the

@@ -17,8 +17,6 @@ from attnlab_theory.conform.kinds.recurrence import RECURRENCE
 from attnlab_theory.conform.kinds.softmax.laws import UNIT
 from attnlab_theory.conform.likely import BY_NEED, likely
 from attnlab_theory.conform.operands import Bound
-from attnlab_theory.conform.sequences.mixer import MixerSuite
-from attnlab_theory.conform.sequences.normal import numbers
 from attnlab_theory.conform.suite import Suite, suite_class
 from attnlab_theory.plurals import several
 
@@ -62,7 +60,7 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
     """
     if kind := likely(caller.about()):
         suite = _suite(caller, kind, declared)
-        notes = _notes(suite) if isinstance(suite, MixerSuite) else ()
+        notes = _notes(suite.judge) if isinstance(suite, DeclaredSuite) and kind == "mixer" else ()
         return Advice(kind, suite.profile, notes=notes, contradictions=_contradictions(suite))
     suite = _attention(caller, "softmax", declared)
     convention = suite.judge.convention
@@ -133,18 +131,19 @@ def _leak(caller: Caller, declared: Mapping[str, Any], seen: np.ndarray | None) 
     return ""
 
 
-def _notes(suite: MixerSuite) -> tuple[str, ...]:
+def _notes(judge: Judge) -> tuple[str, ...]:
     """What is odd about a mixer: it mixes no tokens, or an output sees the next token and none later."""
-    x, first, last = (numbers(2, 9, suite.width, "float32", seed) for seed in (1, 2, 2))
-    first[:, 1:], last[:, :-1] = x[:, 1:], x[:, :-1]
-    (one, _), (early, _), (late, _) = suite.f(x), suite.f(first), suite.f(last)
-    if one is None or early is None or late is None:
+    case = judge.cases([{"length": 9, "seed": 1}])[0]
+    edits = (f"sequence[:, {i}] = -sequence[:, {i}]" for i in (0, -1))
+    answers = [judge.ask(each) for each in (case, *(case.replaced(edits=(edit,)) for edit in edits))]
+    if any(each.trouble or each.numbers.shape[-1] != case["width"] for each in answers):
         return ()
-    if one.shape == x.shape and np.allclose(one[:, 1:], early[:, 1:], rtol=1e-5, atol=1e-6):
+    one, early, late = (each.numbers for each in answers)
+    if np.allclose(one[:, 1:], early[:, 1:], rtol=1e-5, atol=1e-6):
         return (MIXER,)
     moved = np.abs(late - one).max((0, 2))[:-1] > 1e-5 * np.abs(one).max(initial=1.0)
     ahead = int(moved.sum())
-    if suite.causal or not 0 < ahead < len(moved) or not moved[-ahead:].all():
+    if judge.declared.get("causal") or not 0 < ahead < len(moved) or not moved[-ahead:].all():
         return ()
     return (
         f"an output sees {several(ahead, 'token')} after its own and none later: if it should see none, --causal",

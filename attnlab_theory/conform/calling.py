@@ -3,9 +3,10 @@
 What is declared is not searched. What is found is a record, and each field of it may be declared.
 """
 
+import copy
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,12 @@ MOST_TRIALS = 500
 
 MOST_HUNG = 2
 """After so many trial calls that hung no other one is made."""
+
+PLACES, FEW_PLACES = 132, 20
+"""So many tokens a new cache is made for at least, and where each shape is compiled."""
+
+NOTHING = np.zeros(0)
+"""The numbers of no answer."""
 
 HIDES = {"always": True, "never": False}
 """What a flag is that a target does not take."""
@@ -63,6 +70,14 @@ class Uncallable(Exception):
     """What was declared, or what is nearest."""
     residual: float = 0.0
     """How far off the nearest is."""
+    choices: Sequence[str] = ()
+    """What could have been declared."""
+    vocabularies: tuple[int, ...] = ()
+    """How many token ids two targets have, which have to have as many."""
+    lacks: str = ""
+    """What a target must have, and has not."""
+    differs: bool = False
+    """Whether two equal calls of a module in training mode differ."""
     ways: Sequence[str] = ()
     """The roles of which it has none, and needs one."""
     must: Sequence[str] = ()
@@ -73,7 +88,7 @@ class Answer(NamedTuple):
     """What came back."""
 
     trouble: Trouble | None = None
-    numbers: np.ndarray = np.zeros(0)
+    numbers: np.ndarray = NOTHING
     """With all axes of the kind; those that the target has not are of length one."""
     kind: str = ""
     """The type of the numbers."""
@@ -82,6 +97,8 @@ class Answer(NamedTuple):
     """The array beside the numbers, as it came."""
     kept: Sequence[Kept] = ()
     """The state that may be continued."""
+    one: Sequence[int] = ()
+    """The number of an earlier object that lies in the same place, for each of these; or -1."""
     changed: Sequence[str] = ()
     """The arrays that the call wrote into."""
     narrow: Sequence[str] = ()
@@ -90,6 +107,20 @@ class Answer(NamedTuple):
     """The first of several calls in a row that gave other bits; 0 if none did."""
     overwritten: bool = False
     """Whether another call changed the answer to this one."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Steps:
+    """How tokens follow each other, of a target with a cache."""
+
+    method: str = ""
+    """That takes a step; empty for the target itself."""
+    begins: str = ""
+    """The method that makes a new cache, or makes that of the target empty."""
+    lengths: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Its parameters, by role."""
+    whole: "Convention | None" = None
+    """How all tokens at once are asked, where that is another function."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,6 +158,20 @@ class Convention:
     """That of the object, where the target is a class."""
     contradictions: Mapping[str, Finding] = dataclasses.field(default_factory=dict)
     """What trial calls showed to be wrong, by the identity that fails for it."""
+    steps: Steps | None = None
+    """How tokens follow each other, where that is more than a state that is handed on."""
+    outputs: tuple[str, ...] = ()
+    """Where the output is, in an object that is returned: the first of these names that it has."""
+
+    @property
+    def kept(self) -> list[str]:
+        """The parameters of what an earlier call gave."""
+        return [name for role, name in self.names.items() if OPERANDS[role].is_kept]
+
+    @property
+    def keeps(self) -> tuple[int | str, ...]:
+        """Where that is, in what comes back; nowhere if it is changed in place."""
+        return self.chosen.get("comes back", (1,)) if self.kept else ()
 
     @property
     def layout(self) -> str:
@@ -156,7 +201,8 @@ class Convention:
             own |= {"groups": case["groups"] if case["shared"] else case["heads"]} if "groups" in axes else {}
             own |= {role: min(case[role], 1) for role in lost}
             multiple = self.chosen.get("multiple", 1)
-            own |= {role: -(-case[role] // multiple) * multiple for role in ("width", "value_width") if case[role]}
+            widths = {role: own.get(role, case[role]) for role in ("width", "value_width") if case[role]}
+            own |= {role: -(-n // multiple) * multiple for role, n in widths.items()}
             own |= {"value_width": own["width"]} if self.chosen.get("same width") else {}
         # A length of 0 is that of the target.
         own |= {
@@ -185,7 +231,8 @@ class Convention:
         # Where all rows are one, it is that of a single query.
         single = any(case[role] == 1 and OPERANDS[role].axis not in axes for role in tied)
         fits = not tied or single or len({case[role] for role in ends}) == 1
-        return case if fits and np.prod(case.shape(axes)) <= MOST_NUMBERS else None
+        numbers = np.prod([n for n in case.shape(axes) if isinstance(n, int)])
+        return case if fits and numbers <= MOST_NUMBERS else None
 
     def _arrays(self, kind: Kind, case: Case) -> tuple[tuple[str, str], ...]:
         wanted = {role for name in self.names for role in (name, *OPERANDS[name].made_of)}
@@ -200,7 +247,7 @@ class Convention:
         drawn = {role: OPERANDS[role].drawn for role in kind.operands}
         needed = {role for role, x in drawn.items() if "" not in x and case[role] is not None}
         needed -= {role for role in needed if OPERANDS[role].is_flag or OPERANDS[role].axis}
-        needed |= {"state"} if len(case["parts"] or ()) > 1 else set()
+        needed |= {"state"} if len(case["parts"] or ()) > 1 and self.steps is None else set()
         # A word that draws nothing leaves the parameter away.
         free = {role for role, x in drawn.items() if x and isinstance(case[role], str) and case[role] not in x}
         own = [axes for role, axes in case.arrays if OPERANDS[role].has_own_order and len(axes) < 3] + ["h"] * any(
@@ -230,8 +277,13 @@ class Convention:
                 continue
             elif operand.is_kept:
                 found |= {name: "None"} if role in self.required and not continues else {}
+            elif operand.told:
+                if told := self.chosen.get(role):
+                    found[name] = operand.told[told].format(batch=case.shape("b")[0], kind=storage(case.type))
+            elif operand.is_flag and self.chosen.get("first only"):
+                found[name] = "a == 0"
             elif operand.is_flag:
-                if case[role] or role in self.required or role not in self.quiet:
+                if case[role] or role in self.required or (case[role] is not None and role not in self.quiet):
                     found[name] = repr(case[role])
             elif role == "shares":
                 if case["groups"] != case["heads"] or role in self.required:
@@ -284,7 +336,7 @@ class Convention:
 
     def call(self, case: Case) -> str:
         """What is handed over, in words."""
-        made = {"np": np, **case.operands(), "a": 0, "b": None}
+        made = {"np": np, **case.operands(), "a": 0, "b": case["queries"]}
         codes = self.codes(case, case["queries"] or 0)
         values = {
             x: self.chosen[self.functions[x]] if x in self.functions else eval(y, made) for x, y in codes.items()
@@ -324,23 +376,130 @@ def ask(
         watched: whether to tell which types take part.
         more: of the plan, as `harness.Host.call` has it.
     """
-    begin, answers, state = 0, list[Answer](), None
-    made = case.operands() if made is None else made
-    for size in case["parts"] or (None,):
-        answer = raw(caller, convention, case, begin, size, state, made=made, watched=watched, more=more)
-        if not answer.trouble:
-            part = case if size is None else case.replaced(parts=(size,))
-            answer = read(kind, convention, answer, part)
-        if answer.trouble:
-            return answer
-        state, begin = next(iter(answer.kept), None), begin + (size or 0)
-        answers.append(answer)
-    numbers = answers[0].numbers
-    if begin:
-        numbers = np.concatenate([each.numbers for each in answers], kind.axes.index("t"))
+    parts, steps, found = case["parts"], convention.steps, convention
+    if parts is None and steps is not None and steps.method:
+        if steps.whole is None or convention.chosen.get("steps only"):
+            case = case.replaced(parts=(case["queries"],))
+            parts = case["parts"]
+        else:
+            found = dataclasses.replace(
+                steps.whole, framework=found.framework, chosen={**found.chosen, "first only": False}
+            )
+    if parts and convention.chosen.get("flat"):
+        parts = (1,) * sum(parts)
+    thread = Thread(kind, caller, found, case, made, watched, more)
+    answers = list[Answer]()
+    for size in parts or (None,):
+        answers.append(thread.feed(size))
+        if answers[-1].trouble:
+            break
+    done = [each.numbers for each in answers if not each.trouble]
+    numbers = np.concatenate(done, kind.axes.index("t")) if len(done) > 1 else next(iter(done), NOTHING)
     changed = next((each.changed for each in answers if each.changed), ())
     narrow = {kind for each in answers for kind in each.narrow}
     return answers[-1]._replace(numbers=numbers, changed=changed, narrow=sorted(narrow))
+
+
+class Thread:
+    """A sequence that is fed to a cache, a few tokens at a time.
+
+    Args:
+        kind: what is promised.
+        caller: of the target.
+        convention: how it is called.
+        case: whose tokens are fed.
+        made: other arrays than those of the case.
+        watched: whether to tell which types take part.
+        more: of the plan, as `harness.Host.call` has it.
+        note: is told each answer.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        caller: Caller,
+        convention: Convention,
+        case: Case,
+        made: Mapping[str, Any] | None = None,
+        watched: bool = False,
+        more: Mapping[str, Any] | None = None,
+        note: Callable[[Case, Answer], None] = lambda case, answer: None,
+    ) -> None:
+        self.kind, self.caller, self.convention, self.case = kind, caller, convention, case
+        self.made = case.operands() if made is None else made
+        self.watched, self.more, self.note = watched, more, note
+        self.begin = 0
+        self.state: Sequence[Kept] = ()
+        self.places: list[int] = []
+        """Where the numbers of the state lie: two of one place are one."""
+        self.trouble: Trouble | None = None
+        """Why nothing can be fed."""
+        if convention.steps is not None and convention.steps.begins:
+            self._begin(convention.steps)
+
+    def _begin(self, steps: Steps) -> None:
+        tokens, least = self.case.shape("t")[0], FEW_PLACES if self.convention.framework == "jax" else PLACES
+        sizes = {"batch": self.case.shape("b")[0], "capacity": self.case["capacity"] or max(tokens, least)}
+        plain = {name: sizes[role] for role, name in steps.lengths.items()}
+        reply = self._call(method=steps.begins, plain=plain)
+        said = ", ".join(f"{name}={n}" for name, n in plain.items())
+        self.trouble = reply.trouble and reply.trouble.of(f"{steps.begins}({said})")
+        self._goes_on(reply.kept if self.convention.kept else (), reply.one)
+
+    def _call(self, *given: Kept, **more: Any) -> Any:
+        number, framework = self.case["object"] or 0, self.convention.framework
+        return call(self.caller, *given, framework=framework, number=number, keep=("",), reads=False, **more)
+
+    def _goes_on(self, state: Sequence[Kept], one: Sequence[int]) -> None:
+        self.state = state
+        self.places = [n if n >= 0 else each.number for each, n in zip(state, one, strict=False)]
+
+    def feed(self, size: int | None, named: Mapping[str, np.ndarray] | None = None) -> Answer:
+        """Feed some tokens, or all of them without a cache.
+
+        Args:
+            size: how many.
+            named: what is handed over beside them.
+        """
+        answer, case = Answer(self.trouble), self.case
+        if not answer.trouble:
+            part = case if size is None else case.replaced(parts=(size,))
+            answer = raw(
+                self.caller,
+                self.convention,
+                part,
+                self.begin,
+                size,
+                self.state,
+                made=self.made,
+                named=named,
+                watched=self.watched,
+                more=self.more,
+            )
+            answer = answer if answer.trouble else read(self.kind, self.convention, answer, part)
+        if not answer.trouble and size is not None:
+            self.begin += size
+            if self.convention.keeps:
+                self._goes_on(answer.kept, answer.one)
+        self.note(case, answer)
+        return answer
+
+    def on(self, case: Case) -> "Thread":
+        """The same cache, for the tokens of another case."""
+        other = copy.copy(self)
+        other.case, other.made = case, case.operands()
+        return other
+
+    def reorder(self, rows: Sequence[int], methods: Sequence[str]) -> None:
+        """Put the rows of the cache in another order: by a method of the target, or by its arrays."""
+        found: list[Kept] = []
+        for kept in self.state or (None,):
+            given = () if kept is None else (kept,)
+            batch = self.case["batch"]
+            reply = self._call(*given, method=next(iter(methods), ""), rows=rows, batch=batch)
+            self.trouble = self.trouble or reply.trouble
+            found += reply.kept
+        self.state = found if self.state else ()
 
 
 def raw(
@@ -349,54 +508,57 @@ def raw(
     case: Case,
     begin: int = 0,
     size: int | None = None,
-    state: Kept | None = None,
+    state: Sequence[Kept] = (),
     *,
     made: Mapping[str, Any] | None = None,
+    named: Mapping[str, np.ndarray] | None = None,
     watched: bool = False,
     more: Mapping[str, Any] | None = None,
 ) -> Answer:
     """Make one call, and leave the axes as they come."""
-    made = {
-        "np": np,
-        **(case.operands() if made is None else made),
-        "a": begin,
-        "b": None if size is None else begin + size,
-    }
-    codes = convention.codes(case, size or case["queries"] or 0, continues=state is not None)
+    tokens, steps = size or case["queries"] or 0, convention.steps
+    made = {"np": np, **(case.operands() if made is None else made), "a": begin, "b": begin + tokens}
+    codes = convention.codes(case, tokens, continues=len(state) > 0)
     values = {name: eval(code, made) for name, code in codes.items() if name not in convention.functions}
     places = [convention.names[role] for role in convention.placed]
     forms = {name: [word(role), codes[name]] for name, role in convention.functions.items() if name in codes}
     values |= {name: made[array] for name, (array, _) in forms.items()}
-    named = {name: x for name, x in values.items() if isinstance(x, np.ndarray) and name not in places}
-    keeps = (1,) if "state" in convention.names and size is not None else ()
+    arrays = {name: x for name, x in values.items() if isinstance(x, np.ndarray) and name not in places}
+    arrays |= named or {}
+    at = convention.layout.find("t") if convention.chosen.get("flat") and size else None
     reply = call(
         caller,
-        *(values[name] for name in places),
-        named=named | ({convention.names["state"]: state} if state is not None else {}),
-        plain={**convention.always, **{x: y for x, y in values.items() if x not in named and x not in places}},
+        *(values[name] if at is None else values[name].squeeze(at) for name in places),
+        named={**arrays, **dict(zip(convention.kept, state, strict=False))},
+        plain={**convention.always, **{x: y for x, y in values.items() if x not in arrays and x not in places}},
         framework=convention.framework,
         kind=case.type,
-        keep=keeps,
+        keep=convention.keeps if size is not None else (),
+        method=steps.method if steps else "",
+        part=convention.outputs,
         strided=case["memory"] or "",
+        number=case["object"] or convention.number,
         watched=watched,
         more={
             **(more or {}),
             **({"forms": forms} if forms else {}),
             **({} if convention.part is None else {"of": convention.part}),
         },
-        number=convention.number,
         random=convention.random(case),
     )
     if reply.trouble:
         return Answer(reply.trouble)
     second = reply.arrays[1] if len(reply.arrays) > 1 else None
-    changed = [[*places, *named][i] for i in reply.changed]
+    changed = [[*places, *arrays][i] for i in reply.changed]
+    came = reply.arrays[0]
+    came = came if at is None or came.ndim == len(convention.layout) else np.expand_dims(came, at)
     return Answer(
-        numbers=reply.arrays[0],
+        numbers=came,
         kind=reply.kind,
         printed=reply.printed,
         second=second,
         kept=reply.kept,
+        one=reply.one,
         changed=changed,
         narrow=reply.narrow,
         differs=reply.differs,
@@ -478,12 +640,13 @@ def _read(answer: Answer, case: Case, axes: str, whole: str) -> Answer:
     """The numbers of an answer with some axes, in the order of all of them."""
     numbers, shape = answer.numbers, case.shape(axes)
     free = {OPERANDS[role].axis for role, n in case.sizes if not n and OPERANDS[role].is_own}
-    if numbers.ndim == len(shape):
-        shape = tuple(came if axis in free else n for axis, n, came in zip(axes, shape, numbers.shape, strict=True))
-    if numbers.shape != shape:
+    fits = all(
+        isinstance(n, str) or n == x or axis in free for axis, n, x in zip(axes, shape, numbers.shape, strict=False)
+    )
+    if len(numbers.shape) != len(shape) or not fits:
         return Answer(misshapen(numbers.shape, shape))
     kept = [i for i, axis in enumerate(axes) if axis != "1"]
-    numbers = numbers.reshape([shape[i] for i in kept])
+    numbers = numbers.reshape([numbers.shape[i] for i in kept])
     letters = [axes[i] for i in kept]
     order = [letters.index(axis) for axis in whole if axis in letters]
     numbers = numbers.transpose(order)
@@ -523,7 +686,9 @@ def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
     Raises:
         Uncallable: if the target can be called in no way.
     """
-    start, frameworks = _bound(kind, caller, declared)
+    start = kind.binds(caller.about()) if kind.binds else _bound(kind, caller, declared)
+    uses = dict.fromkeys((*caller.about()["uses"], "numpy", *caller.about().get("loaded", ())))
+    frameworks = (declared["framework"],) if "framework" in declared else uses
     refused: list[Trouble] = []
     best: Convention | None = None
     for framework in frameworks:
@@ -546,8 +711,8 @@ def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
     return best
 
 
-def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Convention, Iterable[str]]:
-    """Which parameter is for what, before anything is called, and the frameworks that may be."""
+def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Convention:
+    """Which parameter is for what, before anything is called."""
     about = caller.about()
     parameters = about["parameters"]
     if not parameters and not (kind.placed and parameters is None):
@@ -571,7 +736,7 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
             raise Uncallable(parameter=bound.names[role], role=role)
     for stage in kind.stages:
         for name, values in (*stage.forms.items(), *stage.choices.items()):
-            if name == "pairs" and declared.get(name, values[0]) not in values:
+            if name == "pairs" and not callable(values) and declared.get(name, values[0]) not in values:
                 raise Uncallable(convention=name, value=declared[name])
     defaults = about.get("defaults", {})
     off = {name: x for name, x in bound.off.items() if name not in defaults or bool(defaults[name]) != bool(x)}
@@ -581,7 +746,7 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
             del bound.names[role]
         elif declared[role] not in OPERANDS[role].meanings:
             raise Uncallable(convention=role, value=declared[role])
-    start = Convention(
+    return Convention(
         framework="",
         names=bound.names,
         placed=tuple(bound.placed),
@@ -592,11 +757,6 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> tuple[Con
         ),
         chosen={},
         part=kind.part,
-    )
-    return start, (
-        (declared["framework"],)
-        if "framework" in declared
-        else dict.fromkeys((*about["uses"], "numpy", *about.get("loaded", ())))
     )
 
 
@@ -666,10 +826,12 @@ def _searched(
             called = (*case.lines(), *trial.codes(case, case["queries"] or 0).items())
             is_new = called not in answers
             if is_new:
-                made = case.operands()
-                answers[called], calls = (raw(caller, trial, case, made=made), made), calls + 1
+                made, calls = case.operands(), calls + 1
+                first = raw(caller, trial, case, made=made) if trial.steps is None else None
+                first = first or ask(kind, caller, trial, case, made)
+                answers[called] = first, made
             answer, made = answers[called]
-            if not answer.trouble:
+            if not answer.trouble and trial.steps is None:
                 chosen, case = _own(kind, trial, answer, case)
                 trial = dataclasses.replace(trial, chosen=chosen)
                 answer = read(kind, trial, answer, case)
@@ -716,11 +878,12 @@ def _values(
                 forms |= {f"{role} shape": OPERANDS[role].shapes} if OPERANDS[role].shapes else {}
             elif kind.usual.get(role) and OPERANDS[role].shapes:
                 forms |= {f"{role} shape": OPERANDS[role].shapes}
-    known = {x: y for x, y in stage.forms.items() if x not in kind.operands or x in start.names}
+    given = {name: x(start) if callable(x) else x for name, x in stage.forms.items()}
+    known = {x: y for x, y in given.items() if x not in kind.operands or x in start.names}
     for role in [name for name in known if name in OPERANDS and OPERANDS[name].is_source]:
         known[role] = [style for style in known[role] if style in ("int", start.framework)]
-    forms = {**{x: y for x, y in known.items() if x not in forms and x != "layout"}, **forms}
-    forms |= {"layout": known["layout"]} if "layout" in known else {}
+    last = {"layout": known.pop("layout")} if "layout" in known and start.steps is None else {}
+    forms = {**{x: y for x, y in known.items() if x not in forms}, **forms, **last}
     later = {each.needs for each in kind.stages if each.needs}
     for role in (stage.needs,) if stage.needs else [each for each in kind.operands if each not in later]:
         if role in start.names and len(OPERANDS[role].axes) > 1:
@@ -733,6 +896,11 @@ def _values(
         name: ("asked",) if name in OPERANDS and OPERANDS[name].is_flag and name in start.names else x
         for name, x in stage.choices.items()
     }
+    for name, value in declared.items():
+        known = [str(x) for x in {**forms, **choices}.get(name, ())]
+        # A single one is where a search begins that goes on after it.
+        if len(known) > 1 and isinstance(value, str) and value not in known:
+            raise Uncallable(convention=name, value=value, choices=known)
     forms, choices = (
         {name: (declared[name],) if name in declared else x for name, x in each.items()}
         for each in (forms, choices)
@@ -744,7 +912,7 @@ def _score(
     kind: Kind, caller: Caller, trial: Convention, case: Case, answer: Answer, made: Mapping[str, Any]
 ) -> float:
     if kind.score is None:
-        return residual(kind, case, trial.chosen, answer, made)
+        return residual(kind, case, trial.chosen, answer, made) if kind.right else 0.0
     return kind.score(lambda other: ask(kind, caller, trial, other), case, answer, trial.chosen)
 
 

@@ -15,7 +15,8 @@ class Case:
 
     sizes: tuple[tuple[str, int], ...]
     switches: tuple[tuple[str, Any], ...] = ()
-    """By name: `type` of the numbers, `values`, `memory`, `parts`, and a word or a value for a role."""
+    """By name: `type` of the numbers, `values`, `memory`, `parts`, `rows`, `object`, and what is said of a role.
+    Of the batch the first `rows` are handed over, of a class the object of that number is asked."""
     arrays: tuple[tuple[str, str], ...] = ()
     """The roles of the arrays that are drawn, and their axes."""
     edits: tuple[str, ...] = ()
@@ -34,7 +35,8 @@ class Case:
     def replaced(self, **changes: Any) -> "Case":
         """The same with other sizes, switches, seed or edits. A switch of None is taken away."""
         for role in [each for each in changes if each in OPERANDS and OPERANDS[each].instead]:
-            changes = dict.fromkeys(OPERANDS[role].instead, changes.pop(role)) | changes
+            length, ends = changes.pop(role), {*OPERANDS[role].instead} & {*dict(self.sizes)}
+            changes = dict.fromkeys(ends, length) | changes
         sizes = {role: changes.pop(role, n) for role, n in self.sizes}
         seed, edits = changes.pop("seed", self.seed), changes.pop("edits", self.edits)
         switches = {name: x for name, x in {**dict(self.switches), **changes}.items() if x is not None}
@@ -45,12 +47,16 @@ class Case:
         """That of the numbers."""
         return self["type"] or "float32"
 
-    def shape(self, axes: str) -> tuple[int, ...]:
-        """The lengths of axes of what is given back: each letter is that of a role, and 1 is one."""
-        lengths = self.lengths
+    def shape(self, axes: str) -> tuple[Any, ...]:
+        """The lengths of axes of what is given back: each letter is that of a role, and 1 is one.
+
+        A letter of which the case has no length stays: any length is right.
+        """
+        lengths: dict[str, int] = self.lengths
         if self["parts"]:
             lengths |= dict.fromkeys("ts", sum(self["parts"]))
-        return tuple(lengths[axis] for axis in axes)
+        lengths |= {"b": self["rows"]} if self["rows"] else {}
+        return tuple(lengths.get(axis, axis) for axis in axes)
 
     @property
     def lengths(self) -> dict[str, int]:
@@ -120,8 +126,9 @@ class Case:
         if not self.arrays:
             return {role: made[role] for role, _ in self.sizes}
         found, tokens = {}, slice(sum(self["parts"]) if self["parts"] else None)
+        cut = dict.fromkeys("ts", tokens) | {"b": slice(self["rows"])}
         for role, axes in self.arrays:
-            x = made[word(role)][tuple(tokens if axis in "ts" else slice(None) for axis in axes)]
+            x = made[word(role)][tuple(cut.get(axis, slice(None)) for axis in axes)]
             found[word(role)] = rounded(x, self.type) if x.dtype.kind == "f" else x
         return found
 

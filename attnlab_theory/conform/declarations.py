@@ -25,6 +25,8 @@ class DeclaredSuite(Suite):
 
     def open(self) -> None:
         """Search how the target is called."""
+        if self.accumulate is not None and self.DECLARATION.right is None:
+            raise ValueError(f"--accumulate says nothing of --as {self.name}: the target is compared with itself")
         known: dict[str, Any] = dict(self.declared)
         other: Any = known.pop("against", None)
         if other is not None:
@@ -152,6 +154,7 @@ def is_of_several(found: Finding) -> bool:
 
 def suite_of(kind: Kind) -> type[DeclaredSuite]:
     """The class of suites that judges a declared kind."""
+    is_beside = bool(kind.ways) or (kind.right is None and "against" in kind.laws)
     kinds = [kind, *filter(None, [kind.instead(["q", "k", "v"])])]
     names = [x for each in kinds for stage in each.stages for x in (*stage.forms, *stage.choices, stage.needs) if x]
     declares = [name for each in kinds for name in each.declares]
@@ -163,8 +166,8 @@ def suite_of(kind: Kind) -> type[DeclaredSuite]:
         "DECLARATION": kind,
         "IDENTITIES": identities,
         # Of positions, the future is a convention.
-        "LEAKS": Suite.LEAKS if kind.placed[:3] == ("q", "k", "v") else (),
-        "CONVENTIONS": ("framework", *names, *declares, *["against"] * bool(kind.ways)),
+        "LEAKS": Suite.LEAKS if kind.right is None or kind.placed[:3] == ("q", "k", "v") else (),
+        "CONVENTIONS": ("framework", *names, *declares, *["against"] * is_beside),
         "HAS_CASES": kind.right is not None,
     }
     return type("Suite", (DeclaredSuite,), fields)

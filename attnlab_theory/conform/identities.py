@@ -22,9 +22,10 @@ from attnlab_theory.conform.finding import (
 )
 from attnlab_theory.conform.judge import Judge, Outcome, Pair
 from attnlab_theory.conform.kind import Law, Spec
+from attnlab_theory.conform.sensitivity import most_apart, peak
 
-EDGES = 16, 64
-"""Lengths at which blocks often end."""
+POLITE = ("ValueError", "NotImplementedError", "AssertionError")
+"""Errors by which a length in the middle may be refused."""
 
 
 def explained(judge: Judge) -> Finding:
@@ -315,27 +316,102 @@ def sized(*sizes: tuple[int, int, int, int]) -> list[dict[str, Any]]:
     return [dict(zip(("queries", "keys", "width", "value_width"), each, strict=True)) for each in sizes]
 
 
-def again(spec: Spec, between: Iterable[Spec]) -> Law:
+def again(spec: Spec, between: Iterable[Spec], tiny: float = 0.0) -> Law:
     """The law that the same call gives the same bits, also after other calls.
 
     Args:
         spec: of the call.
         between: those of the other calls.
+        tiny: what may move, over the largest number. It is told.
     """
 
     def law(judge: Judge) -> Finding:
         same = judge.cases([spec])[0]
         others = judge.cases(between)
-        first = judge.ask(same)
-        for other in (same, *others):
-            judge.ask(other)
+        first = judge.remembered(same)
+        for other in (None, None, *others):
+            if other is not None:
+                judge.ask(other)
             second = judge.ask(same)
             if (trouble := first.trouble or second.trouble) and first.trouble != second.trouble:
                 # A call that died once is no other answer.
                 return Finding(verdict=Verdict.FAILS, trouble=trouble, case=same, tried=1 + len(others))
+            if not trouble and 0 < most_apart(first.numbers, second.numbers) <= tiny * peak(first.numbers):
+                return Finding(verdict=Verdict.CONVENTION, fact="last bits", tried=1 + len(others))
             if not np.array_equal(first.numbers, second.numbers, equal_nan=True):
                 return Finding(verdict=Verdict.FAILS, trouble=ANOTHER_ANSWER, case=same, tried=1 + len(others))
         return Finding(verdict=Verdict.HOLDS, fact="again", tried=1 + len(others))
+
+    return law
+
+
+def alone(lengths: Sequence[int], few: Sequence[int], changes: Sequence[Mapping[str, str]]) -> Law:
+    """The law that a batch element alone is what it is beside others, whatever these are.
+
+    Args:
+        lengths: of the tokens.
+        few: those where each shape is compiled.
+        changes: what becomes of the others, as in `future`.
+    """
+
+    def law(judge: Judge) -> Finding:
+        def pairs() -> Iterator[Pair]:
+            for _, whole in wholes(judge, lengths, few, batch=3):
+                if whole["batch"] == 3:
+                    yield Pair(whole.replaced(rows=1), whole, {"b": slice(1)})
+                    for change in changes:
+                        parts = [(f"{word(role)}[1:]", change[role]) for role, _ in whole.arrays if role in change]
+                        edits = [f"{part} = {code.format(x=part)}" for part, code in parts]
+                        yield Pair(whole.replaced(edits=edits), whole, {"b": slice(1)})
+
+        return judge.same(pairs())
+
+    return law
+
+
+def all_lengths(lengths: Sequence[int], few: Sequence[int]) -> Law:
+    """The law that lengths are taken, and give numbers. The shortest and the longest may be refused, which is told.
+
+    Args:
+        lengths: of the tokens.
+        few: those where each shape is compiled.
+    """
+
+    def law(judge: Judge) -> Finding:
+        wanted = few if judge.compiles else lengths
+        cases = {n: case for n in wanted for case in judge.cases([{"length": n, "seed": n}])}
+        answers = {n: judge.remembered(case) for n, case in cases.items()}
+        refused = {n: answer.trouble for n, answer in answers.items() if answer.trouble}
+        taken, tried = [n for n in answers if n not in refused], len(answers)
+        longest = max(taken, default=np.inf)
+        wrong = [n for n, trouble in refused.items() if n < longest and trouble.error not in POLITE]
+        wrong += [n for n in taken if not np.isfinite(answers[n].numbers).all()]
+        if wrong:
+            trouble = refused.get(wrong[0], NOT_FINITE)
+            return Finding(verdict=Verdict.FAILS, trouble=trouble, case=cases[wrong[0]], tried=tried)
+        if refused:
+            about = {"lengths": ", ".join(map(str, refused))}
+            trouble = refused[min(refused)]
+            return Finding(
+                verdict=Verdict.CONVENTION, trouble=trouble, fact="refused lengths", about=about, tried=tried
+            )
+        return Finding(verdict=Verdict.HOLDS, tried=tried)
+
+    return law
+
+
+def objects(spec: Spec) -> Law:
+    """The law that two objects of a class do not know of each other."""
+
+    def law(judge: Judge) -> Finding:
+        if not judge.caller.about()["class"]:
+            return NOT_TRIED
+        case = judge.cases([spec])[0]
+        answers = [judge.ask(case.replaced(object=number)) for number in (0, 1, 0, 1)]
+        trouble = next((each.trouble for each in answers if each.trouble), None)
+        if not trouble and not all(np.array_equal(answers[i].numbers, answers[i + 2].numbers) for i in (0, 1)):
+            trouble = ANOTHER_ANSWER
+        return Finding(verdict=Verdict.FAILS if trouble else Verdict.HOLDS, trouble=trouble, case=case, tried=4)
 
     return law
 
@@ -375,23 +451,25 @@ def wholes(judge: Judge, lengths: Sequence[int], few: Sequence[int], **more: Any
     """
     for n in few if judge.compiles else lengths:
         for case in judge.cases([{"length": n, "seed": n, **more}]):
-            yield n, case
+            if not judge.kind.refuses_lengths or not judge.remembered(case).trouble:
+                yield n, case
 
 
 def cuts(n: int, *more: int) -> list[int]:
-    """Where a sequence is cut: after the first token, in the middle, before the last, and after some others."""
-    return sorted({1, n // 2, n - 1, *(min(each, n - 1) for each in more)} - {0})
+    """Where a sequence is cut: after the first token, in the middle, before the last two, and after some others."""
+    return sorted({1, n // 2, max(n - 2, 0), n - 1, *(min(each, n - 1) for each in more)} - {0})
 
 
 def prefixes(lengths: Sequence[int], few: Sequence[int], **more: Any) -> Law:
     """The law that the outputs of a prefix alone are those within the whole; lengths and more as in `wholes`."""
 
     def law(judge: Judge) -> Finding:
-        return judge.same(
+        pairs = (
             Pair(whole.replaced(parts=(cut,)), whole, {"t": slice(cut)})
             for n, whole in wholes(judge, lengths, few, **more)
-            for cut in cuts(n)
+            for cut in cuts(n, *(lengths if n in (*lengths[-1:], *few[-1:]) else ()))
         )
+        return judge.same(pairs, lambda _: judge.kind.refuses_lengths, tells=False)
 
     return law
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.calling import Answer, Uncallable, ask, counted, search
-from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.calling import Answer, Thread, Uncallable, ask, counted, search
+from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.finding import (
     LEAKS,
     NOT_FINITE,
@@ -28,7 +28,7 @@ from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.precision import Arrays, narrower
 from attnlab_theory.conform.recording import Recording, remembered, saw
-from attnlab_theory.conform.sensitivity import measured
+from attnlab_theory.conform.sensitivity import measured, most_apart
 
 NOT_ASKED = Trouble(fault=Fault.NOT_CALLED)
 """The trouble of a call that cannot be made."""
@@ -280,7 +280,19 @@ class Judge:
         """
         self.calls += len(case["parts"] or (1,))
         made = self.operands(case) if made is None else made
-        answer = ask(self.kind, self.caller, self.convention, case, made, watched, more)
+        return self.noted(case, ask(self.kind, self.caller, self.convention, case, made, watched, more))
+
+    def thread(self, case: Case) -> Thread:
+        """A cache that is fed the tokens of a case."""
+
+        def note(case: Case, answer: Answer) -> None:
+            self.calls += 1
+            self.noted(case, answer)
+
+        return Thread(self.kind, self.caller, self.convention, case, self.operands(case), note=note)
+
+    def noted(self, case: Case, answer: Answer) -> Answer:
+        """An answer, of which is noted what was done beside answering."""
         self.hung += answer.trouble is not None and answer.trouble.costs
         self.printed = self.printed or answer.printed
         self.changed = self.changed or (case if answer.changed else None)
@@ -296,6 +308,10 @@ class Judge:
         if case not in self._answers:
             self._answers[case] = self.ask(case)
         return self._answers[case]
+
+    def forget(self) -> None:
+        """Forget the answers, for the target is called in another way from here on."""
+        self._answers.clear()
 
     def operands(self, case: Case) -> Mapping[str, Any]:
         """What is handed over."""
@@ -364,6 +380,7 @@ class Judge:
         right: np.ndarray,
         within: Callable[[str], np.ndarray],
         inside: Callable[[], bool] = lambda: True,
+        beside: Case | None = None,
     ) -> Outcome:
         """What numbers are worth beside those that are right.
 
@@ -374,8 +391,10 @@ class Judge:
             right: what they should be.
             within: the largest error of a type.
             inside: whether the target computes in float32 somewhere. It is asked before anybody is accused.
+            beside: the case whose answer is the right one.
         """
         kind = coarser(case.type, answer.kind) if case.is_typed and answer.kind in HALF_EPS else self.gives
+        kind = coarser(kind, beside.type) if beside is not None and case.arrays else kind
         most = np.broadcast_to(within(self.narrow if self.narrow and kind == "float64" else kind), given.shape)
         ratio, place = largest(given, right, most)
         if kind == "float64" and not self.narrow and 1 < ratio < np.inf and inside():
@@ -401,6 +420,10 @@ class Judge:
         for case, each in ((pair.right, right), (pair.case, answer)):
             if each.trouble:
                 return Outcome(case, np.inf, each.trouble)
+        return self.beside(pair, answer, right)
+
+    def beside(self, pair: Pair, answer: Answer, right: Answer) -> Outcome:
+        """Whether two answers are one."""
         one, two, at = answer.numbers, right.numbers, None
         if pair.of_state:
             one, two = np.asarray(answer.second), np.asarray(right.second)
@@ -412,16 +435,22 @@ class Judge:
         if self.kind.right is None and not np.isfinite(right.numbers).all():
             return Outcome(pair.right, np.inf, NOT_FINITE)
         # What is NaN in the right answer is wrong beside a number.
-        two, within = np.where(np.isnan(two), np.inf, two), self._apart(pair, right, at)
-        found = self.compared(pair.case, answer, one, two, within, lambda: self._is_narrow(pair))
+        within = self._apart(pair, answer, right, at, most_apart(one, two))
+        # What is NaN in the right answer is wrong beside a number.
+        two = np.where(np.isnan(two), np.inf, two)
+        found = self.compared(pair.case, answer, one, two, within, lambda: self._is_narrow(pair), pair.right)
         if found.number is not None and at is not None:
             begins = [x.start or 0 for x in at]
             place = tuple(i + begin for i, begin in zip(found.number.place, begins, strict=True))
             found = found._replace(number=found.number._replace(place=place))
         return found._replace(beside=pair.right, is_shown=not (pair.of_other or pair.of_state))
 
-    def _apart(self, pair: Pair, right: Answer, at: Any) -> Callable[[str], np.ndarray]:
+    def _apart(
+        self, pair: Pair, answer: Answer, right: Answer, at: Any, error: float
+    ) -> Callable[[str], np.ndarray]:
         """How far two right answers may be apart: twice the smaller tolerance, or as far as is measured."""
+        if self.kind.tolerance is not None:
+            return self.kind.tolerance(self, pair, answer, right, error)
         if self.kind.right is not None:
             # Of a prefix alone more is known than of the whole.
             least = pair.case if pair.case["parts"] else pair.right
@@ -453,12 +482,13 @@ class Judge:
     def is_narrow(self, case: Case) -> bool:
         """Whether slight changes of a call in float64 show that it is computed in float32 somewhere."""
         given = self.operands(case)
+        floats = {name: given[name] for name in map(word, self.convention.placed) if given[name].dtype.kind == "f"}
 
         def answers(arrays: Arrays) -> np.ndarray | None:
-            answer = self.ask(case, {**given, **dict(zip("qkv", arrays, strict=True))})
+            answer = self.ask(case, {**given, **dict(zip(floats, arrays, strict=True))})
             return None if answer.trouble else answer.numbers
 
-        return narrower(answers, [given[x] for x in "qkv"])
+        return narrower(answers, [*floats.values()])
 
     def values(
         self,
@@ -522,7 +552,7 @@ class Judge:
         if refused and tells:
             first = refused[0]
             return Finding(verdict=Verdict.CONVENTION, case=first.case, trouble=first.trouble, **about)
-        if not tried:
+        if tried == len(refused):
             return NOT_TRIED
         return Finding(verdict=Verdict.NOT_JUDGED if loose == tried else Verdict.HOLDS, **about)
 

@@ -39,8 +39,9 @@ class Right(NamedTuple):
 class Stage:
     """Conventions that are searched together, by the trial call that answers to them."""
 
-    forms: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
-    """Those that change the call, the likeliest first. `layout` and `same width` are two."""
+    forms: Mapping[str, Sequence[Any] | Callable[[Any], Sequence[Any]]] = dataclasses.field(default_factory=dict)
+    """Those that change the call, the likeliest first. `layout` and `same width` are two. Some follow from the
+    parameters, which a `calling.Convention` has."""
     choices: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     """Those that change what an answer means. `axes` is one: letters of the answer, and 1 for a length of one."""
     trials: Sequence[Spec] | Callable[[Mapping[str, Any]], Sequence[Spec]]
@@ -76,6 +77,8 @@ class Kind:
     """Further parameters, by their roles, of a target whose parameters cannot be seen."""
     ways: tuple[str, ...] = ()
     """The roles by which one answer can be had in two ways. A target that has none needs another one beside it."""
+    binds: Callable[[Mapping[str, Any]], Any] | None = None
+    """The `calling.Convention` to begin with, from what `Caller.about` says; by default parameters alone say it."""
     usual: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """The sizes and switches of a case in short."""
     few: int | None = None
@@ -122,6 +125,11 @@ class Kind:
     `is doubtful` says that a better explanation is searched."""
     reads: Sequence[Callable[[Any], dict[str, Any]]] = ()
     """Conventions that are read by calls of their own, of a `judge.Judge`."""
+    tolerance: Callable[..., Callable[[str], Any]] | None = None
+    """How far two right answers may be apart, by their type, without a right one: of a `judge.Judge`, a pair, both
+    answers, and how far they are apart."""
+    refuses_lengths: bool = False
+    """Whether lengths may be refused. The law `lengths` tells that, and the other laws leave them out."""
     laws: Mapping[str, Law]
     """Its identities, in the order in which they are tried."""
     telling: tuple[str, ...] = ()

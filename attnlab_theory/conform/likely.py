@@ -8,7 +8,6 @@ from attnlab_theory.conform.kinds.absorption import LATENT
 from attnlab_theory.conform.kinds.alibi import ALIBI
 from attnlab_theory.conform.kinds.page_table import PAGED
 from attnlab_theory.conform.operands import OPERANDS
-from attnlab_theory.conform.sequences import likely as sequences
 
 BY_NEED = {"window": "sliding-window", "softcap": "softcap", "bias": "bias"}
 """The kinds that judge what a parameter does which must be given."""
@@ -24,7 +23,7 @@ def likely(about: dict[str, Any]) -> str:
         if kind.is_told_by(about["parameters"]):
             return name
     # A recurrence has a state as attention has a cache, so its decay is looked for first.
-    for each in (positions, chances, recurrence.likely, sequences.likely):
+    for each in (positions, chances, recurrence.likely, of_tokens):
         if kind := each(about):
             return kind
     must = [name.lower() for name, _, required in about["parameters"] or () if required]
@@ -67,3 +66,17 @@ def chances(about: dict[str, Any]) -> str:
     if attends and any(name in OPERANDS["rate"].spellings for name in rest):
         return "dropout"
     return "random-features" if len(rest) == 1 and rest[0] in OPERANDS["source"].spellings else ""
+
+
+def of_tokens(about: dict[str, Any]) -> str:
+    """mixer, decode or model."""
+    parameters = about["parameters"] or ()
+    names = {name.lower() for name, *_ in parameters}
+    if names & {*OPERANDS["ids"].spellings, "idx"}:
+        return "model"
+    caches = [{*OPERANDS[role].spellings} & names for role in ("cache", "past keys", "past values")]
+    if "step" in about.get("methods", {}) or caches[0] or (caches[1] and caches[2]):
+        return "decode"
+    places = [name for name, kind, _ in parameters if kind in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
+    spreads, must = any(kind == "VAR_POSITIONAL" for _, kind, _ in parameters), [x for *_, x in parameters if x]
+    return "mixer" if places and len(must) == 1 and len(places) < 3 and not spreads else ""

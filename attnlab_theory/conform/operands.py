@@ -42,6 +42,8 @@ class Operand:
     """The largest number that it may hold."""
     type: str = ""
     """The type of its numbers; by default that of a case."""
+    told: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """What it is for the tokens from a to b, by the values of the convention that has the name of the role."""
     has_own_order: bool = False
     """Whether its axes stand in their own order, whatever the layout."""
     shapes: tuple[str, ...] = ()
@@ -68,6 +70,9 @@ MEANINGS: Mapping[str, str] = {
     "ones-drop": "(~{x}).astype('int64')",
 }
 """What a target may mean by a mask, of which True keeps."""
+
+ADDED = {"additive": "np.where({x}, 0, -np.inf).astype('{kind}')"}
+"""The same for numbers that are added to scores."""
 
 DIAGONALS = "(np.arange({s}) == np.arange({t})[:, None] % {s})"
 """A key for each query, where every token sees itself from the first key on."""
@@ -104,6 +109,14 @@ TABLES: Mapping[str, str] = {
 
 ARRAY_OPERANDS: Mapping[str, Operand] = {
     "q": Operand(spellings=("q", "query", "queries", "q_nope"), axes=("bhtd",), drawn=NORMAL),
+    "sequence": Operand(spellings=(), axes=("btd",), drawn=NORMAL),
+    "ids": Operand(
+        spellings=("input_ids", "ids", "tokens", "token_ids"),
+        axes=("bt",),
+        # One of the first ids may stand for padding.
+        drawn={"": "r.randint(4 * ({v} > 8), {v}, {n})"},
+        type="int64",
+    ),
     "k": Operand(spellings=("k", "key", "keys"), axes=("bgsd",), drawn=NORMAL),
     "v": Operand(spellings=("v", "value", "values"), axes=("bgse",), drawn=NORMAL),
     "dout": Operand(
@@ -130,7 +143,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
             "every second": "np.tri({t}, {s}, dtype=bool) & ((np.arange({t})[:, None] + np.arange({s})) % 2 == 0)"
             " & np.ones({n}, bool)",
         },
-        meanings=MEANINGS | {"additive": "np.where({x}, 0, -np.inf).astype('{kind}')"},
+        meanings=MEANINGS | ADDED,
         has_own_order=True,
         idle="all",
         shapes=("--ts", "b1ts", "b-ts"),
@@ -459,7 +472,41 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         ),
         is_kept=True,
     ),
-    "returns": Operand(spellings=("output_final_state", "return_state", "return_final_state")),
+    "cache": Operand(
+        spellings=(
+            *("cache", "kv_cache", "past", "past_key_value", "past_key_values", "layer_past", "past_kv", "state"),
+            *("carry", "hidden", "memory", "mems", "cache_params", "past_keys_values"),
+        ),
+        is_kept=True,
+    ),
+    "past keys": Operand(spellings=("past_key", "past_k", "past_keys", "key_cache", "k_cache"), is_kept=True),
+    "past values": Operand(
+        spellings=("past_value", "past_v", "past_values", "value_cache", "v_cache"), is_kept=True
+    ),
+    "first place": Operand(
+        spellings=(
+            *("start_pos", "offset", "position_offset", "seq_offset", "past_len", "past_length", "start_index"),
+        ),
+        told={"one": "a"},
+    ),
+    "places": Operand(
+        spellings=("position_ids", "positions", "cache_position", "input_pos", "pos_ids"),
+        told={"t": "np.arange(a, b)", "bt": "np.arange(a, b)[None].repeat({batch}, 0)"},
+    ),
+    "step mask": Operand(
+        spellings=("mask", "attn_mask", "attention_mask"),
+        told={
+            f"{shape}: {meaning}": code.format(x=f"np.tri(b - a, b, a, dtype=bool){more}", kind="{kind}")
+            for shape, more in {"ts": "", "b1ts": "[None, None]", "bts": "[None]"}.items()
+            for meaning, code in (MEANINGS | ADDED).items()
+        },
+    ),
+    "returns": Operand(
+        spellings=(
+            *("output_final_state", "return_state", "return_final_state", "use_cache", "return_cache", "return_kv"),
+            *("return_present", "return_past", "output_cache"),
+        )
+    ),
     "chunk": Operand(
         spellings=("chunk", "chunk_size", "block", "block_size", "chunk_len", "chunk_length"), usual="{t}"
     ),
@@ -518,7 +565,7 @@ VALUES: Mapping[str, str] = {
 }
 """What is done to several arrays together, after they are drawn. Half precision gets smaller numbers."""
 
-STANDS = {"s": "t", "e": "d", "g": "h", "r": "d", "x": "d", "f": "d"}
+STANDS = {"o": "d", "s": "t", "e": "d", "g": "h", "r": "d", "x": "d", "f": "d"}
 """The axis of a layout in whose place another one stands."""
 
 
@@ -621,7 +668,13 @@ OPERANDS: Mapping[str, Operand] = {
         instead=("queries", "keys"),
     ),
     "groups": Operand(spellings=(), axis="g"),
-    "batch": Operand(spellings=(), axis="b"),
+    "vocabulary": Operand(spellings=(), axis="v"),
+    "batch": Operand(spellings=("batch", "batch_size", "b", "bsz", "n"), axis="b"),
+    "capacity": Operand(
+        spellings=(
+            *("capacity", "max_len", "max_length", "max_seq_len", "max_seq_length", "length", "size", "max_tokens"),
+        )
+    ),
     "width": Operand(
         spellings=(
             *("width", "d", "dim", "d_model", "channels", "embed_dim", "hidden_size", "embedding_dim", "depth"),

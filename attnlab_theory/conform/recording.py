@@ -226,10 +226,12 @@ class Recording:
     def __init__(self, caller: Caller, log: Log, who: int = 0) -> None:
         self.caller, self.log, self.who, self.name = caller, log, who, caller.name
         self._passed: dict[str, set[str]] = {}
+        self._about: dict[str, Any] = {}
 
     def about(self) -> dict[str, Any]:
         """Parameters and frameworks."""
-        return self.caller.about()
+        self._about = self._about or self.caller.about()
+        return self._about
 
     def call(self, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
         """Make one call, and remember it."""

@@ -32,6 +32,16 @@ TITLES = {
     "sharing": "head h reads the keys",
     "shift": "added to the scores",
     "heads": "heads",
+    "width": "width",
+    "vocabulary": "vocabulary",
+    "looks back": "the token before moves logits by so many tolerances",
+    "method": "step",
+    "first place": "where tokens stand",
+    "places": "where tokens stand",
+    "step mask": "hides the future by",
+    "first only": "hides the future",
+    "hides_future": "what comes after a token",
+    "order": "tokens in another order",
     "type": "judged in",
     "inside": "computed in",
     "pairs": "pairs",
@@ -92,6 +102,14 @@ CHOICES = {
     ("scale", "inverse"): "1/width",
     ("added", 0.0): "nothing that is seen",
     ("more keys", None): "taken",
+    ("first only", True): "at the beginning only: with a past it hides the wrong keys",
+    ("first place", "one"): "is told, of the first one",
+    ("places", "t"): "is told, [t]",
+    ("places", "bt"): "is told, [b t]",
+    ("hides_future", True): "hidden",
+    ("hides_future", False): "is seen: say --causal if it should not be",
+    ("order", "same"): "give the same outputs in that order",
+    ("order", "matters"): "give others: positions matter",
     ("causal", "never"): "no",
     ("mask", "bool-keep"): "True keeps a key",
     ("mask", "bool-drop"): "True drops a key",
@@ -99,6 +117,9 @@ CHOICES = {
     ("mask", "ones-drop"): "1 drops a key",
 }
 """What a value of a convention means."""
+
+LACKS = {"look back": ", and a token does not look back at an earlier call"}
+"""What is said beside that of a target without a cache."""
 
 FACTS = {
     "sums": "with q = k = 0 rows sum to {least:.3g} to {most:.3g}, and not to one, as with a sigmoid or dropout",
@@ -314,9 +335,45 @@ FACTS = {
     "widths refused": "widths {widths}: largest error {ratio:.2g} of its tolerance; refused: {others}",
     "widths still": "widths {widths}: largest error {ratio:.2g} of its tolerance; nothing turns of {still}",
     "after": "after {type}",
+    "no whole": "it takes one token at a time only: there is no whole to compare with",
+    "one at a time": "a cache takes one token at a time",
+    "full": "full after {tokens} tokens, and says so",
+    "overfull": "a cache for {size} tokens is fed {tokens}, and has to refuse",
+    "grows": "it grows",
+    "mixed": "two sequences with a cache each, fed in turn, mix",
+    "objects": "two objects of the class, fed in turn, mix",
+    "one place": "what is handed back is one place, so a single cache lives in the target: two sequences mix",
+    "one order": "what is handed back is one place, so a single cache lives in the target: its rows stay",
+    "in place": "a cache is updated in place: an old one cannot be used once more",
+    "used again": "an old cache can be used once more",
+    "rows": "rows {rows} of a cache of {batch}, as beam search has them",
+    "reordered": "rows {rows} of a cache of {batch} do not go on as these sequences do",
+    "not tried": "not tried",
+    "no lengths": "not tried: it takes neither lengths nor a mask of keys for each row",
+    "stand elsewhere": "not tried: tokens of one row stand elsewhere, which nothing says",
+    "keeps its place": "{way}: it is not what it is alone; the padding may keep its place in the cache",
+    "unequal refused": "{way}: rows of different lengths are refused",
+    "padding moves": "one of two rows has {padded} positions less ({way}), and moves with what is not there",
+    "row alone": "one of two rows has {padded} positions less ({way}): a row is not what it is alone",
+    "positions count": "{way}: positions count the padding",
+    "of no use": "a cache is of no use after a step that was refused",
+    "changed": "a step that was refused has changed the cache",
+    "hardly": "it hardly looks back ({power:.2g} tolerances): give it larger weights",
+    "padding ids": "logits of real tokens move with the ids of padding at the {side}{why}",
+    "beside padding": "a row without padding moves beside one that is padded",
+    "padded": "real tokens, padded at the {side}, are not what they are alone",
+    "positions count padding": "positions count the padding",
+    "padded steps": "padded at the left, in steps",
+    "no mask in steps": "a step takes no mask",
+    "one alone": "{asked}: only {where}",
+    "against": "{asked}",
+    "way": "rows of different lengths, by {way}",
+    "goes otherwise": "the same sequence goes otherwise later",
     "explained": "a convention explains the trial call",
     "unexplained": "no convention that is known explains the trial call",
     "again": "the same bits, also after other calls",
+    "last bits": "equal calls differ in the last bits",
+    "refused lengths": "{lengths} tokens",
     "narrow": "computed in float32: {excess:,.2g} tolerances of float64, within those of float32",
     "inside": "computed in float32: the same as for inputs in float32",
     "slope": "{given:.6g} along a direction of {operand} where differences give {slope:.6g}, {off:.3g} tolerances",
@@ -407,9 +464,19 @@ def uncallable(name: str, kind: Kind, error: "Uncallable") -> str:
         return (
             f"{name} has no argument for {ways}: say --against FILE.py::FUNCTION, another form of it, or {ADAPTER}"
         )
+    if error.vocabularies:
+        one, other = error.vocabularies
+        return f"{name} has {one} token ids, and the other {other}: --against compares those of one vocabulary"
+    if error.lacks:
+        return f"{name} has no parameter for a cache{LACKS.get(error.lacks, '')}; {ADAPTER}"
+    if error.differs:
+        return f"{name} is a module in training mode, and two equal calls differ: hand over module.eval()"
+    if error.choices:
+        return f"{name}: --{error.convention} is {', '.join(error.choices)}, not {error.value}"
     if error.convention:
         stages = [each for stage in kind.stages for each in (stage.forms, stage.choices)]
         values = next((x[error.convention] for x in stages if error.convention in x), ())
+        values = () if callable(values) else values
         if error.residual:
             return (
                 f"{name}: its {error.convention} are none of {', '.join(values)}; the nearest, {error.value}, is "
@@ -451,6 +518,11 @@ def profile(found: "Convention", kind: Kind, declared: Mapping[str, Any], gives:
         elif title and name not in found.idle and (value or (name, value) in CHOICES):
             said = f"by {named[name]}" if value == "asked" else choice(name, value)
             lines.append((title, f"{said} (declared)" if name in declared else said))
+    if found.steps is not None:
+        stands = [f"{named[role]} of 0" for role in ("first place", "places") if role in named]
+        inside = f"inside the object, begun by {found.steps.begins or next(iter(stands), '')}"
+        held = ", ".join(found.kept) + "; it is changed in place" * (not found.keeps) if found.kept else inside
+        lines.append(("cache", held if found.chosen["has cache"] else "none"))
     return lines
 
 
@@ -488,7 +560,8 @@ def line(found: Finding, judge: "Judge") -> str:
     said = _fact(found.fact, found.about, judge) if found.fact else ""
     call = f"; the call: {judge.convention.call(found.case)}" if found.case else ""
     if found.verdict is Verdict.NOT_JUDGED:
-        return said or FACTS["loose"]
+        said = said or FACTS["loose"]
+        return f"{said}: {found.trouble}" if found.trouble else said
     if found.verdict is Verdict.FAILS:
         counts = found.failures and found.tried > 1 and not said and not found.beside
         many = f"{found.failures} of {found.tried}: " if counts else ""
@@ -587,4 +660,6 @@ def notes(judge: "Judge") -> list[str]:
     found = [f"gives {got} for {given}" for given, got in judge.kinds.items() if got != given] * bool(
         judge.kind.gives
     )
+    if judge.caller.about().get("training"):
+        found.append("it is a module in training mode; hand over module.eval() to judge the other")
     return found + ([f"prints while it is called: {judge.printed!r}"] if judge.printed else [])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.codes import begun, framed, lain
-from attnlab_theory.conform.finding import Finding
+from attnlab_theory.conform.finding import Fault, Finding
 from attnlab_theory.conform.judge import Judge
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ def snippet(place: "Place", judge: Judge, finding: Finding) -> list[str]:
         finding: with a case.
     """
     assert finding.case is not None
+    if judge.convention.steps is not None:
+        # What is told of steps is no part of a case: its calls are made again.
+        return []
     lines, target = begun(place, judge.convention.framework), place.names
     if judge.caller.about().get("class"):
         lines, target = [*lines, f"target = {target}()"], "target"
@@ -47,7 +50,8 @@ def snippet(place: "Place", judge: Judge, finding: Finding) -> list[str]:
         made = made[len(first) :] if made[: len(first)] == first else made
     lines += [*made, *_called("out", target, judge, finding.case)]
     if finding.number is None:
-        lines.append("print(out)")
+        is_shape = finding.trouble is not None and finding.trouble.fault is Fault.SHAPE
+        lines.append("print(getattr(out, 'shape', type(out)))" if is_shape else "print(out)")
     else:
         number, heads = finding.number, finding.case["heads"]
         entry = _entry("out", number.place, judge, heads)
@@ -81,7 +85,7 @@ def _called(name: str, target: str, judge: Judge, case: Case) -> list[str]:
         if array := word(found.functions.get(parameter, "")):
             code = code.replace(array, framed(array, found.framework))
         elif parameter in arrays:
-            code = lain(code, case["memory"], case.shape(arrays[parameter]))
+            code = lain(code, case["memory"], [case.lengths[axis] for axis in arrays[parameter]])
             code = framed(code, found.framework, case.type == "bfloat16")
         is_placed = parameter in [found.names[role] for role in found.placed]
         given.append(code if is_placed else f"{parameter}={code}")

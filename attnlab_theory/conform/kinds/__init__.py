@@ -38,15 +38,11 @@ KINDS: Mapping[str, Kind] = {
         promise="numbers are added to the scores, after the scale",
         suite="kinds.softmax.declaration:BIAS",
     ),
-    "mixer": Kind(
-        promise="a sequence to a sequence, one output for each token", suite="sequences.mixer:MixerSuite"
-    ),
-    "decode": Kind(
-        promise="token by token with a cache gives what the whole gives", suite="sequences.decode:DecodeSuite"
-    ),
+    "mixer": Kind(promise="a sequence to a sequence, one output for each token", suite="kinds.mixer:MIXER"),
+    "decode": Kind(promise="token by token with a cache gives what the whole gives", suite="kinds.decode:DECODE"),
     "model": Kind(
         promise="token ids to logits, and no logit depends on what comes after it",
-        suite="sequences.model:ModelSuite",
+        suite="kinds.model:MODEL",
     ),
     "onnx": Kind(promise="the answers of ONNX's own test vectors", suite="vectors.suite:OnnxSuite"),
     "linear": Kind(

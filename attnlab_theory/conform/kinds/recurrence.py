@@ -162,7 +162,7 @@ def state_again(judge: Judge) -> Finding:
     first = raw(caller, found, case, 0, 4)
     if first.trouble:
         return Finding(verdict=Verdict.FAILS, trouble=first.trouble, case=case)
-    one, two = (raw(caller, found, case, 4, 5, first.kept[0]) for _ in range(2))
+    one, two = (raw(caller, found, case, 4, 5, first.kept) for _ in range(2))
     is_used = one.trouble or two.trouble or not np.array_equal(one.numbers, two.numbers)
     fact = "state is used up" if is_used else "state again"
     return Finding(verdict=Verdict.CONVENTION if is_used else Verdict.HOLDS, fact=fact, tried=2)

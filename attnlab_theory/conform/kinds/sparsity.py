@@ -1,7 +1,7 @@
 """Softmax attention under a block mask.
 
-The mask is an array that says which blocks of keys a block of queries sees. Or it is a function of batch, head, query
-and key that says it of each pair.
+The mask is an array that says which blocks of keys a block of queries sees. Or it is a function of batch, head,
+query and key that says it of each pair.
 
 A function is made of the same array where the target is, as FlexAttention's mask_mod. Blocks of one token make it
 any function. What is right, and how far off it may be, is as for other masks.

@@ -49,10 +49,10 @@ def when_asked(x, layer_past=None, use_cache=False):
 
 
 RIGHT = {
-    by_start: "start_pos, of the first one",
-    by_required_start: "start_pos, of the first one",
-    by_places: "position_ids, [b t]",
-    by_required_places: "cache_position, [t]",
+    by_start: "is told, of the first one",
+    by_required_start: "is told, of the first one",
+    by_places: "is told, [b t]",
+    by_required_places: "is told, [t]",
     when_asked: "",
 }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.sequences.decode import DecodeSuite
+from attnlab_theory.conform.suite import suite_class
 from tests.conform.sequences.placing import RIGHT, WRONG
 
 
@@ -14,13 +14,13 @@ def name_of(target):
 @pytest.mark.slow("one of five members stays inside", but=1)
 @pytest.mark.parametrize(("target", "told"), RIGHT.items(), ids=name_of)
 def test_right_decoders_hold_and_what_they_are_told_is_said(target, told):
-    suite = DecodeSuite(Direct(target), "decode")
-    assert dict(suite.profile).get("where tokens stand", "") == (f"is told by {told}" if told else "")
+    suite = suite_class("decode")(Direct(target), "decode")
+    assert dict(suite.profile).get("where tokens stand", "") == told
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
 
 
 @pytest.mark.slow("a static cache that loses a key stays inside")
 @pytest.mark.parametrize("target", WRONG, ids=name_of)
 def test_wrong_ones_fail_whatever_they_are_told(target):
-    rows = {row.name: row for row in DecodeSuite(Direct(target), "decode").rows()}
+    rows = {row.name: row for row in suite_class("decode")(Direct(target), "decode").rows()}
     assert rows["token by token"].verdict == "fails"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.conform.callers import Direct, place_of
-from attnlab_theory.conform.sequences.decode import DecodeSuite
+from attnlab_theory.conform.suite import suite_class
 from tests.conform.sequences.decoding import attend
 
 
@@ -33,7 +33,7 @@ class Buffers:
 
 
 def rows(target):
-    suite = DecodeSuite(Direct(target), "decode")
+    suite = suite_class("decode")(Direct(target), "decode")
     return suite, {row.name: row for row in suite.rows()}
 
 
