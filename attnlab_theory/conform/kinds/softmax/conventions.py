@@ -210,16 +210,17 @@ def places(judge: Judge) -> Chosen:
         {"causal": causal, "window": window, "alignment": end}
         for causal in (("asked",) if "causal" in convention.names else ("never", "always"))
         for window in (WINDOWS if judge.wants("window") else ("",))
-        for end in ENDS
-        if end == declared.get("alignment", end) and causal == declared.get("causal", causal)
+        for end in ([declared["alignment"]] if "alignment" in declared else ENDS)
+        if causal == declared.get("causal", causal)
     ]
     few, square = ({**spec, **ALIKE} for spec in judge.trials if isinstance(spec, dict))
-    found, trouble = _first(judge, few, options)
+    is_square = declared.get("alignment") == "square"
+    found, trouble = (None, None) if is_square else _first(judge, few, options)
     what = found["alignment"] if found else ""
     if found is None and (found := _first(judge, square, options)[0]) is not None:
-        what = "refused" if trouble else "neither"
+        what = "refused" if trouble or is_square else "neither"
         found["alignment"] = declared.get("alignment", "square")
-        if not trouble:
+        if not trouble and not is_square:
             about = {"queries": few["queries"], "keys": few["keys"]}
             wrong = Finding(verdict=Verdict.FAILS, fact="aligned in no way", about=about, failures=1)
             judge.contradict("visibility", wrong)
