@@ -239,7 +239,7 @@ FACTS = {
     "no gradients": "no gradients",
     "uneven": "one of {count} draws makes {share:.0%} of their variance, which no formula tells",
     "kernel": (
-        "{width:.2g} of it would be seen; a scale that is wrong by less than {unseen:.0%} could pass; "
+        "{width:.2g} of it would be seen; a scale that is wrong by less than {pass:.0%} could pass; "
         "false alarms {about}{alpha:g}"
     ),
     "no kernel": "the mean of draws is {given:.4g}, and the kernel is {right:.4g}, for q = {q}, k = {k}",
@@ -280,13 +280,13 @@ FACTS = {
         "(chance makes {chance:.0%}). Few draws make most of what outputs scatter: of infinite variance, right "
         "features do so"
     ),
-    "scatters too much": "outputs scatter so much that a scale which is wrong by {unseen:.0%} could pass",
+    "scatters too much": "outputs scatter so much that a scale which is wrong by {pass:.0%} could pass",
     "approximates, about": (
-        "{width:.2g} would be seen; a scale that is wrong by less than {unseen:.0%} could pass; false alarms about "
+        "{width:.2g} would be seen; a scale that is wrong by less than {pass:.0%} could pass; false alarms about "
         "{alpha:g}"
     ),
     "approximates, unknown": (
-        "{width:.2g} would be seen; a scale that is wrong by less than {unseen:.0%} could pass; how often a right "
+        "{width:.2g} would be seen; a scale that is wrong by less than {pass:.0%} could pass; how often a right "
         "program fails is not known, for few draws make most of what outputs scatter"
     ),
     "does not shrink": "errors by {counts} features are {errors}: they do not fall",

@@ -51,6 +51,7 @@ NEAR = 5e-4
 
 SHORT = "q, k = ({size:.9g} * r.uniform(0.3, 1, (*x.shape[:-1], 1)) * x / np.linalg.norm(x, axis=-1, keepdims=True)"
 SHORT += " for x in (q, k))"
+DRAWN = ("r = np.random.default_rng(5)", "q, k = (r.standard_normal(x.shape) for x in (q, k))")
 CAST = "q, k, v = (x.astype('float32') for x in (q, k, v))"
 GROWING = "k = k * 0.6 ** (np.arange(k.shape[2])[::-1, None] // 64)"
 """Queries and keys are short, so that a few features do. Keys may be longer from chunk to chunk, so that what is
@@ -60,7 +61,7 @@ subtracted for stability changes."""
 def short(chosen: Chosen, *more: str) -> tuple[str, ...]:
     """The lines that make queries and keys short."""
     size = 0.8 if chosen.get("scale", "rsqrt") == "rsqrt" else 0.8 * 4**-0.25
-    return (SHORT.format(size=size), *more, CAST)
+    return (*DRAWN, SHORT.format(size=size), "v = r.standard_normal(v.shape)", *more, CAST)
 
 
 def attended(case: Case, chosen: Chosen, *, blind: bool = False) -> Attended:
@@ -136,7 +137,7 @@ def approximates(judge: Judge) -> Finding:
     """The mean of draws is softmax attention, but for the bias of a quotient."""
     chosen, unsure = judge.convention.chosen, dict[str, Any]()
     flags = (False, True) if chosen["causal"] == "asked" else (None,)
-    about: dict[str, Any] = {"width": 0.0, "unseen": 0.0, "count": len(SEEDS), "heaviest": 0.0}
+    about: dict[str, Any] = {"width": 0.0, "pass": 0.0, "count": len(SEEDS), "heaviest": 0.0}
     alpha, calm = ALPHA / 2 / len(TOKENS) / len(flags), True
     for tokens, causal in itertools.product(TOKENS, flags):
         spec = {"length": tokens, "causal": causal, "edits": short(chosen, GROWING)}
@@ -156,17 +157,18 @@ def approximates(judge: Judge) -> Finding:
         interval = BOUND.interval(moved, alpha)
         chance = interval.width / 2 + room
         # A mean that is off by this much is measured up to half a width nearer to the right one.
-        about["unseen"] = max(about["unseen"], interval.width / 2 + chance)
-        wrong = {"way": 1 + moved.mean(), "chance": chance} if not agrees(interval, 0.0, room) else {}
+        about["pass"] = max(about["pass"], interval.width / 2 + chance)
+        measured = {"way": round(1 + moved.mean(), 2) + 0.0, "chance": chance}
+        wrong = {} if agrees(interval, 0.0, room) else measured
         width, entry = one_by_one(errors, slack, alpha)
         about["width"] = max(about["width"], width)
         if (wrong or entry) and heavy <= TAILS:
             return failed(judge, case, wrong, entry, errors)
-        unsure = unsure or wrong or ({"way": 1 + moved.mean(), "chance": chance} if entry else {})
+        unsure = unsure or wrong or (measured if entry else {})
     tried = len(SEEDS) * len(TOKENS)
     if unsure:
         return Finding(verdict=Verdict.NOT_JUDGED, tried=tried, fact="infinite variance", about=about | unsure)
-    if about["unseen"] > 1:
+    if about["pass"] > 1:
         return Finding(verdict=Verdict.NOT_JUDGED, tried=tried, fact="scatters too much", about=about)
     about |= alarms(about["heaviest"])
     return Finding(verdict=Verdict.HOLDS, tried=tried, fact=f"approximates, {about['alarms']}", about=about)

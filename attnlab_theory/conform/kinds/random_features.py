@@ -183,7 +183,7 @@ def kernel(judge: Judge) -> Finding:
     right = KERNELS[chosen["kernel"]](*(scaled(PLACED[:, i], chosen) for i in range(2)))
     if own.ndim == 2 and (largest := share_of_largest(sums - sums.mean(0))):
         return Finding(verdict=Verdict.NOT_JUDGED, fact="uneven", about={"share": largest, "count": DRAWS})
-    about: dict[str, Any] = {"width": 0.0, "unseen": np.inf, "about": "about " * (own.ndim == 2), "alpha": ALPHA}
+    about: dict[str, Any] = {"width": 0.0, "pass": np.inf, "about": "about " * (own.ndim == 2), "alpha": ALPHA}
     one, other = cases(judge, BOTH)
     for pair, row in enumerate(sums.T):
         # The variance that is assumed is judged by a law of its own; twice of it leaves room for both.
@@ -191,7 +191,7 @@ def kernel(judge: Judge) -> Finding:
         width = interval.width / right[pair]
         # A scale that is off by a part of it makes of K a power of K.
         unseen = math.log1p(width + SLACK) / max(abs(math.log(right[pair])), 1e-9)
-        about |= {"width": max(about["width"], width), "unseen": min(about["unseen"], unseen)}
+        about |= {"width": max(about["width"], width), "pass": min(about["pass"], unseen)}
         if not agrees(interval, right[pair], SLACK * right[pair]):
             at = ["draws", "draws"] if one == other else ["draws[:, 0]", "draws[:, 1]"]
             at = [f"{each}.reshape(1000, 8, -1)[:, {i}]" for each, i in zip(at, (pair, ROWS + pair), strict=True)]

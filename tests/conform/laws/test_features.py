@@ -167,8 +167,7 @@ def test_a_row_of_attention_says_about_or_that_no_rate_is_known():
     """Compares means of draws. Features of nearly infinite variance hold, but nobody knows how often."""
     usual = suite_of(code.buggy_attention("")).row("approximates")
     assert (usual.verdict, usual.line.endswith("false alarms about 1e-06")) == ("holds", True)
-    suite = suite_of(code.attention_of(of_a(0.12)), {"scale": "rsqrt"})
-    row = suite.row("approximates")
+    row = suite_of(code.attention_of(of_a(0.12)), {"scale": "rsqrt"}).row("approximates")
     assert (row.verdict, "false alarms" in row.line) == ("holds", False)
     assert "how often a right program fails is not known" in row.line
 
