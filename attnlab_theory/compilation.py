@@ -6,6 +6,8 @@ tests that compile with the same flags share what they compile.
 
 import contextlib
 import os
+import subprocess
+import sys
 from importlib import metadata, util
 from pathlib import Path
 
@@ -17,6 +19,9 @@ IN_HASTE = (
     "--xla_cpu_multi_thread_eigen=false",
 )
 """Flags under which a processor's program is compiled in a fifth of the time. It may run longer."""
+
+DEVICES = "--xla_force_host_platform_device_count"
+"""The flag that makes several devices of a processor."""
 
 
 def keep_programs() -> None:
@@ -47,3 +52,21 @@ def compile_in_haste() -> None:
     names = {flag.partition("=")[0] for flag in named}
     ours = [flag for flag in IN_HASTE if flag.partition("=")[0] not in names]
     os.environ["XLA_FLAGS"] = " ".join([*ours, *named])
+
+
+def refuse_unknown_flags() -> None:
+    """Refuse flags that XLA does not know: it would end the process where it first computes.
+
+    Only XLA knows its flags, so it is asked, in another process, about those that are not ours.
+
+    Raises:
+        ValueError: with what it says.
+    """
+    named = os.environ.get("XLA_FLAGS", "").split()
+    known = {flag.partition("=")[0] for flag in (*IN_HASTE, DEVICES)}
+    if {flag.partition("=")[0] for flag in named} <= known:
+        return
+    asked = subprocess.run([sys.executable, "-c", "import jax; jax.devices()"], capture_output=True, text=True)
+    if asked.returncode:
+        said = (asked.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        raise ValueError(f"XLA_FLAGS={' '.join(named)}: XLA refuses it: {said}")

@@ -40,6 +40,34 @@ def open_streams() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
+LEAST = {"RLIMIT_AS": (10**9, "address space", "ulimit -v"), "RLIMIT_STACK": (2**20, "stack", "ulimit -s")}
+"""Bytes with less of which libraries end the process without a word, their names, and the shell's."""
+
+
+def limits() -> dict[str, int]:
+    """The limits of `LEAST` that this process has, in bytes."""
+    try:
+        import resource
+    except ImportError:
+        return {}
+    found = {name: resource.getrlimit(getattr(resource, name))[0] for name in LEAST}
+    return {name: most for name, most in found.items() if most != resource.RLIM_INFINITY}
+
+
+def refuse_cramped() -> None:
+    """Refuse to begin in a process that may have too little memory to say so later.
+
+    Raises:
+        ValueError: naming the limit.
+    """
+    for name, most in limits().items():
+        least, what, typed = LEAST[name]
+        if most < least:
+            raise ValueError(
+                f"this process may have {most:,} bytes of {what} ({typed}), and needs {least:,}: raise it"
+            )
+
+
 def exit_code(command: Callable[[], int], *, announcement: str = "") -> int:
     """Run a command. If it refuses its input, print one line. Nobody needs to read what it prints.
 
@@ -122,6 +150,11 @@ def _in_one_line(command: Callable[[], int]) -> int:
         if not str(error).startswith("RESOURCE_EXHAUSTED"):
             raise
         return refuse(f"the sizes asked for are too large: {error}; ask for smaller ones")
+    except (ImportError, SystemError) as error:
+        if "RLIMIT_AS" not in (most := limits()):
+            raise
+        said = f"{type(error).__name__}: {error}"
+        return refuse(f"{most['RLIMIT_AS']:,} bytes of address space (ulimit -v) do not suffice, raise it: {said}")
     except KeyboardInterrupt:
         print("attnlab: interrupted", file=sys.stderr)
         return 130

@@ -84,6 +84,8 @@ def _parse(arguments: list[str]) -> Command:
     if name not in COMMANDS:
         raise _unknown(name)
     refuse_gone([name, *rest])
+    exits.refuse_cramped()
+    compilation.refuse_unknown_flags()
     return _parsed_by_tyro(COMMANDS[name].options(), f"attnlab {name}", rest + ["--help"] * asked)
 
 

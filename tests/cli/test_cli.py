@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attnlab_theory import compilation, exits
 from attnlab_theory.cli import bounds, main, own_claims
 
 
@@ -241,3 +242,24 @@ def test_a_file_that_is_no_python_is_no_file_of_claims(tmp_path):
     np.savez(tmp_path / "claims.npz", x=np.ones(2))
     with pytest.raises(ValueError, match=r"is no Python file: its name must end in \.py"):
         own_claims.experiment_of(tmp_path / "claims.npz", set())
+
+
+@pytest.mark.parametrize(("name", "least"), [(name, least) for name, (least, _, _) in exits.LEAST.items()])
+def test_a_process_that_may_have_too_little_memory_begins_nothing(monkeypatch, capsys, name, least):
+    monkeypatch.setattr(exits, "limits", lambda: {name: least})
+    exits.refuse_cramped()
+    monkeypatch.setattr(exits, "limits", lambda: {name: least - 1})
+    assert main(["list"]) == 2
+    err = capsys.readouterr().err
+    assert f"and needs {least:,}: raise it" in err
+    assert exits.LEAST[name][2] in err
+
+
+def test_a_flag_that_xla_does_not_know_is_one_line(monkeypatch, capsys):
+    """Asks XLA in a process of its own, for nobody else knows its flags."""
+    monkeypatch.setenv("XLA_FLAGS", f"{compilation.DEVICES}=2 --xla_nonsense=1")
+    assert main(["list"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("attnlab: XLA_FLAGS=")
+    assert "--xla_nonsense=1" in err
+    assert err.count("\n") == 1
