@@ -214,7 +214,7 @@ class Fenced:
         self.killed = ""
         """The signal by which somebody else ended the process, so that a call has no answer."""
         self._signal = ""
-        self._late = False
+        self._late, self._allowed = False, seconds
         self._kept = self._lost = 0
         """How many objects were kept for later calls, and how many of them went with a process that was killed."""
 
@@ -242,13 +242,14 @@ class Fenced:
         if refusal := self._costly.refusal(plan, arrays):
             return Back({"trouble": refusal}, [])
         needs = min((*plan.get("kept", {}).values(), *plan.get("places", {}).values()), default=self._kept)
-        asked = json.dumps({"plan": plan | {"seconds": _limit(self._seconds, plan)}})
+        self._allowed = _limit(self._seconds, plan)
+        asked = json.dumps({"plan": plan | {"seconds": self._allowed}})
         killed = ""
         for _ in range(2):
             if needs < self._lost:
                 return self._unanswered()
             try:
-                report, *returned = self._asked(asked, arrays, _limit(self._seconds, plan))
+                report, *returned = self._asked(asked, arrays)
                 break
             except BrokenAnswer as error:
                 if not error.killed:
@@ -274,7 +275,7 @@ class Fenced:
         (self._costly.cost if told["trouble"] == Fault.HUNG else self._costly.answered)(plan, arrays)
         return Back(told, shown[: told["given"]])
 
-    def _asked(self, asked: str, arrays: list[np.ndarray], seconds: float) -> tuple[Reply, ...]:
+    def _asked(self, asked: str, arrays: list[np.ndarray]) -> tuple[Reply, ...]:
         """Ask the child, or a new one. If it breaks, there is none.
 
         A target can switch off the alarm that ends a call. Then this clock ends it, later: the machine may be busy.
@@ -285,7 +286,7 @@ class Fenced:
                 self._start()
             assert self._child is not None
             whole = self._child.wall_limit
-            self._child.wall_limit = limit = min(whole, self._child.waited + patience(seconds))
+            self._child.wall_limit = limit = min(whole, self._child.waited + patience(self._allowed))
             try:
                 return self._child.call(asked, *arrays, parts=3)
             finally:
