@@ -16,6 +16,7 @@ from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.suite import Row, Suite, suite_class
 from tests.conform.calibration import others
 from tests.conform.calibration.alarms import Right
+from tests.conform.kinds import latent_code, paged_code, sigmoid_code
 from tests.conform.laws import dropout_code, feature_code
 from tests.conform.linear import linear_code, recurrent_code
 from tests.conform.positions import right as positions
@@ -67,6 +68,9 @@ STYLES: Mapping[str, tuple[Iterable[Any] | Mapping[str, Any], str, str]] = {
         "positive, phases, generalized, attention, stabilised",
         "",
     ),
+    "sigmoid": (sigmoid_code.RIGHT, "with_log, by_tanh, by_blocks, of_what_is_seen", "in_float32"),
+    "paged": (paged_code.RIGHT, "one_by_one, one_query, page_by_page", ""),
+    "latent": (latent_code.RIGHT, "plain, both, one_row", ""),
     "dropout": (dropout_code.RIGHT, "by_seed, by_generator, before_the_softmax, one_mask", ""),
 }
 """Right code of numpy, by kind: where it stands, the names of what is asked here, and of that in whose float64 is
