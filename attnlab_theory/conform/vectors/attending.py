@@ -62,20 +62,27 @@ class Attending(Judge):
         """Search the conventions of softmax attention; what else it takes is found with them."""
         judge, self.profile = judged(SOFTMAX, self.caller, self.declared)
         way = Conventions.of(judge.convention)
-        name = Bound(self.caller.about()["parameters"], ("q", "k", "v", "pair mask")).names.get("pair mask")
+        names = Bound(self.caller.about()["parameters"], ("q", "k", "v", "pair mask", "causal")).names
+        name, flag = names.get("pair mask"), names.get("causal")
+        if flag and "causal" not in way.names and way.causal == "never":
+            # So is a flag that hides something else than the future.
+            way = dataclasses.replace(way, causal="asked", names={**way.names, "causal": flag})
+            self.profile.append((flag, "hides the future (to ONNX; a trial call shows otherwise)"))
         if name and not way.mask and self.declared.get("mask") != "none" and not way.padding:
             # A mask that nobody can read is taken at its word.
             way = dataclasses.replace(way, mask="bool-keep", names={**way.names, "mask": name})
             self.profile.append((name, "True keeps (to ONNX; a trial call shows otherwise)"))
         spec = {"pair mask": "every second", "length": 6, **ALIKE}
         adds = name and judge.tried(spec, **{"pair mask": "additive"})[1] <= NEAR
-        self.speech = Speech(way, way.shares, bool(adds))
+        # In another order they are what ONNX has once they are repeated.
+        shares = way.shares and not judge.convention.chosen["interleaved"]
+        self.speech = Speech(way, shares, bool(adds))
         self.calls += judge.calls
         if way.mask and way.mask != "additive":
             self.profile.append(("numbers in place of a mask", "are added" if self.speech.adds else "not taken"))
         if has_heads(way.layout):
-            shares = "handed over" if self.speech.shares else "repeated for every head"
-            self.profile.append(("keys that heads share", shares))
+            told = "handed over" if shares else "repeated for every head"
+            self.profile.append(("keys that heads share", told))
 
     def answer(self, vector: Question, *, flags: bool = True) -> Found:
         """Ask one vector.

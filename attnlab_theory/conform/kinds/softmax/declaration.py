@@ -373,7 +373,7 @@ def _kind(*, causal: bool = False, heads: bool = False, grouped: bool = False, w
         is_quiet=True,
         stands={"bias": "pair mask"},
         aliases={"mask": "pair mask"},
-        declares=("mask", "rests"),
+        declares=("mask", "rests", "layout"),
         stages=(_stage(heads, grouped, wants),),
         right=right,
         reads=conventions.READS,
