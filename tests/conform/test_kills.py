@@ -66,7 +66,7 @@ class Struck(Fenced):
         super().__init__(target)
         self.calls, self.at, self.generation, self.by = 0, [*at], generation, by
 
-    def _asked(self, asked, arrays, limit):
+    def _asked(self, asked, arrays):
         self.calls += 1
         if self.calls in self.at:
             if self._child is None:
@@ -83,7 +83,7 @@ class Struck(Fenced):
                 except OSError:
                     break
                 time.sleep(0.001)
-        return super()._asked(asked, arrays, limit)
+        return super()._asked(asked, arrays)
 
 
 @linux
