@@ -897,7 +897,8 @@ def _values(
         for name, x in stage.choices.items()
     }
     for name, value in declared.items():
-        known = [str(x) for x in {**forms, **choices}.get(name, ())] if name not in kind.declares else []
+        is_free = name != "layout" or name in kind.declares
+        known = [] if is_free else [str(x) for x in {**forms, **choices}.get(name, ())]
         # A single one is where a search begins that goes on after it.
         if len(known) > 1 and isinstance(value, str) and value not in known:
             raise Uncallable(convention=name, value=value, choices=known)

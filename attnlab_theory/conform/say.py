@@ -147,6 +147,7 @@ FACTS = {
     "by": "by {name}",
     "always": "always",
     "alignment": "{what}",
+    "layout": "{axes}",
     "hides another thing": "hides something else than the future",
     "aligned apart": "{one}, and the window {other}",
     "hides the future": "hides the future: {what}",

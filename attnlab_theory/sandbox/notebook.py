@@ -140,7 +140,7 @@ def _cell(path: str, number: int, source: str) -> Cell:
 def _begins(before: list[str]) -> bool:
     """Whether the next line begins a statement: nothing before it is open."""
     with contextlib.suppress(SyntaxError):
-        ast.parse("\n".join(before))
+        ast.parse("\n".join("pass" if _is_command(line) else line for line in before))
         return True
     return False
 

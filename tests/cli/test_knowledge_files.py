@@ -89,7 +89,7 @@ def test_questions_without_places_get_predictions_and_no_accuracy(capsys, folder
     code, out, _ = run(capsys, *arguments)
     assert code == 0
     assert out.startswith("test.tsv has no places: 4 predictions and no accuracy\n")
-    found = json.loads(run(capsys, *arguments, "--json")[1])
+    found = json.loads(run(capsys, *arguments, "--force", "--json")[1])
     assert (found["questions"], found["accuracy"]) == (4, None)
 
 

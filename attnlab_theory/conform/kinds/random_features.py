@@ -299,7 +299,7 @@ def rows_apart(judge: Judge) -> Finding:
     alone, beside = (cases(judge, each)[0].replaced(draw=3) for each in (x[:1], x))
     first, whole = (drawn(judge, case, range(3, 4))[0, :, :, :1] for case in (alone, beside))
     if first.shape == whole.shape:
-        bound = 1e-4 * np.abs(first) + 1e-5 * np.abs(first).max()
+        bound = 1e-4 * np.abs(first) + 1e-5 * np.abs(first).max(initial=0.0)
         outcome = judge.compared(beside, judge.remembered(beside), whole, first, lambda _: bound)
         if not outcome.fails:
             return Finding(verdict=Verdict.HOLDS, tried=2, fact="rows apart")

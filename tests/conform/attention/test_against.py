@@ -71,7 +71,7 @@ def test_right_code_agrees_however_it_is_written_and_laid_out(other):
             causal,
             from_the_start,
             "causal",
-            "more keys than queries: end: last query sees the last key here, start:",
+            "more keys than queries: end here, start there",
         ),
         (plain, no_halves, "softmax", "float16: refused there"),
     ],

@@ -46,7 +46,7 @@ def test_a_box_of_another_kind_has_right_code_beside_it():
 @pytest.mark.slow("the committed record of every bug of the museum stays inside")
 @pytest.mark.parametrize(
     ("name", "found_by"),
-    [("rotation-without-its-minus", "rotation"), ("maximum-over-future-positions", "causality")],
+    [("rotation-without-its-minus", "turning"), ("maximum-over-future-positions", "causality")],
 )
 def test_a_bug_of_another_kind_fails_and_right_code_in_its_place_holds(name, found_by):
     """Judges the bug and the right code, each as a whole."""

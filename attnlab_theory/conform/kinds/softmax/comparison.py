@@ -259,7 +259,7 @@ def differences(judge: Judge) -> Finding:
     parts: list[tuple[str, Any]] = []
     here, there = (
         {
-            "layout": (each.convention.layout, {}),
+            "layout": ("layout", {"axes": " ".join(each.convention.layout)}),
             **{roles.get(title, title): (fact, about) for title, fact, about in each.convention.told},
         }
         for each in (judge, judge.other)
