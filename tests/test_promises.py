@@ -14,10 +14,14 @@ ROOT = Path(__file__).parents[1]
 
 RUN = {
     "attnlab_theory/sandbox/notebook.py": "a notebook of a submission, inside the fences",
-    "attnlab_theory/conform/attention/cases.py": "lines of Python that this package has written",
     "attnlab_theory/conform/case.py": "lines of Python that this package has written",
     "attnlab_theory/conform/calling.py": "arrays as lines of Python that this package has written",
-    "attnlab_theory/conform/positions/calling.py": "arrays as lines of Python that this package has written",
+    "attnlab_theory/conform/harness.py": "calls of a target, in its own process",
+    "attnlab_theory/conform/layouts.py": "lines of Python that this package has written",
+    "attnlab_theory/conform/masks.py": "lines of Python that this package has written",
+    "attnlab_theory/conform/rows.py": "lines of Python that this package has written",
+    "attnlab_theory/conform/vectors/cases.py": "lines of Python that this package has written",
+    "attnlab_theory/grader/own_questions.py": "the Python file that an instructor names in a homework",
     "attnlab_theory/judges.py": "from a process that this one has started",
     "attnlab_theory/labs/engine/remote.py": "on a worker, from whoever asks it",
     "attnlab_theory/cluster/worker.py": "on a worker, from whoever asks it",
