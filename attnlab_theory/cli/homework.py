@@ -6,14 +6,14 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import tyro
 
-TOPICS = ("masks", "heads", "rotary", "cache", "linear", "smoothing")
-"""The examples. Each is a TOML file and a Python file of its name."""
-
 Topic = Literal["masks", "heads", "rotary", "cache", "linear", "smoothing"]
+
+TOPICS = get_args(Topic)
+"""The examples. Each is a TOML file and a Python file of its name."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -5,37 +5,33 @@ implies. A *suite* (`suite`) tries the identities on a target, and gives a row f
 a *convention*: a line of the profile, for which nobody fails. How far a right answer may be from the exact one
 is derived.
 
-A kind that is declared lies in `kinds`. Its declaration (`kind`) names *operands* and says what is right; one
-engine does the rest. `calling` searches how the target wants to be called, by how near its answers come to what is
-right. `judge` asks each `case`, counts tolerances and shrinks what fails, and `covering` sets features beside each
-other. `identities` are those that kinds share, most of them pairs of calls with one answer. Where no formula is
-known, as of a recurrence, `sensitivity` measures how near two answers must be. `say` has the sentences, and `show`
-writes the snippet. `declared` hands all of it to those who read rows.
+A kind is a declaration in `kinds`. It (`kind`) names *operands* and says what is right; one engine does the
+rest. `calling` searches how the target wants to be called, by how near its answers come to what is right.
+`judge` asks each `case`, counts tolerances and shrinks what fails, and `covering` sets features beside each
+other. `identities` are those that kinds share, most of them pairs of calls with one answer. `rounding` knows
+the types of numbers. Where no formula is known, as of a recurrence, `sensitivity` measures how near two answers
+must be. `say` has the sentences, and `show` writes the snippet. `declarations` hands all of it to those who
+read rows.
 
-Functions of queries, keys and values are declared in `kinds.softmax`. Trial calls find its `conventions`, most of
-them with equal scores, for there the output shows what is seen. What is right comes from `reference`, in float64,
-and how near it must be from `tolerances`. `laws` are what is true beside right numbers, `slopes` compares
-gradients, `compared` two ways to one answer, and `states` looks at what stays of a call.
+Functions of queries, keys and values are declared in `kinds.softmax`. Trial calls find its `conventions`, most
+of them with equal scores, for there the output shows what is seen. What is right comes from `reference`, in
+float64, and how near it must be from `tolerances`. `laws` are what is true beside right numbers, `slopes`
+compares gradients, `comparison` two ways to one answer, and `states` looks at what stays of a call.
 
-The other kinds are not declared yet. Each suite lies in a folder of its own.
-
-`laws` judges what draws random numbers: random features and dropout. It makes its calls by `asking`.
-
-Layers, caches and models have no reference, and are compared with themselves. `decoding` has the identities of
+What draws random numbers is judged by `chance`, with error rates. `angles` has the frequencies of positions.
+Layers, caches and models have no reference, and are compared with themselves: `decoding` has the identities of
 caches, `rows` and `padding` those of rows of different lengths.
 
-Without a kind, `advice` names the one that explains a target's answers. What holds for all suites lies beside them:
-`precision` and `watching` tell float64 that is float32 inside, and `costly` leaves out calls that hang or end the
-process. `recording` remembers calls, and `replays` writes those that show a failure as a snippet.
+Without a kind, `advice` names the one that explains a target's answers. Beside the engine, `precision` and
+`watching` tell float64 that is float32 inside, and `costly` leaves out calls that hang or end the process.
+`recording` remembers calls, and `replays` writes those that show a failure as a snippet.
 
-`vectors` asks ONNX's vectors, and exports ours. `templates` are adapters to fill in. The
-folder `board` of a checkout judges other libraries.
+`vectors` asks ONNX's vectors, and exports ours. `templates` are adapters to fill in. The folder `board` of a
+checkout judges other libraries.
 
-`callers` makes a call in this process, or in a child in the `sandbox`. On the far side `harness`
-hands over arrays of the target's own framework (`frameworks`, `exchange`), and reports whatever goes wrong as a
-fault with its data. The near side makes a `finding.Trouble` of it, and decides by that alone: no program reads a
-sentence. It can tell which types take part in a call (`watching`). By that, or by answers, `precision`
-knows that float64 is float32 inside.
-Nothing here imports jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and `door`
-are for pytest.
+`callers` makes a call in this process, or in a child in the `sandbox`. On the far side `harness` hands over
+arrays of the target's own framework (`frameworks`, `exchange`), and reports whatever goes wrong as a fault with
+its data. The near side makes a `finding.Trouble` of it, and decides by that alone: no program reads a sentence.
+Nothing here imports jax: a numpy target is judged by numpy alone. `report` writes rows down. `plugin` and
+`door` are for pytest.
 """

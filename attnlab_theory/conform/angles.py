@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS
+from attnlab_theory.conform.rounding import HALF_EPS
 
 BASES = (1e4, 5e5, 1e6, 1e5, 1e7, 1.5e5, 2.5e5, 5e6, 1e3)
 """Bases that models have; the first is that of the papers."""
@@ -156,10 +156,3 @@ def off(positions: np.ndarray, frequencies: Frequencies, kind: str) -> np.ndarra
     both = HALF_EPS[kind if kind == "float64" else "float32"] + HALF_EPS["float64"]
     error = p * f * (4 * np.abs(np.log(np.maximum(f, 1e-300))) + 7) * both
     return np.minimum(error + p * (0.0 if frequencies.error is None else frequencies.error), 2.0) + 4 * both
-
-
-def off_alike(positions: np.ndarray, frequencies: Frequencies, kind: str) -> np.ndarray:
-    """The same, where frequencies are exactly what the target has, [..., pairs]."""
-    unit = HALF_EPS[kind if kind == "float64" else "float32"]
-    p = np.abs(np.asarray(positions, float))[..., None]
-    return np.minimum(2 * p * np.abs(frequencies.each) * unit, 2.0) + 4 * unit

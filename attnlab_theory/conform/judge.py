@@ -24,10 +24,10 @@ from attnlab_theory.conform.finding import (
     misshapen,
 )
 from attnlab_theory.conform.kind import Kind, Right, Spec
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, coarser
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.precision import Arrays, narrower
 from attnlab_theory.conform.recording import Recording, remembered, saw
+from attnlab_theory.conform.rounding import HALF_EPS, coarser
 from attnlab_theory.conform.sensitivity import measured, most_apart
 
 NOT_ASKED = Trouble(fault=Fault.NOT_CALLED)
@@ -434,7 +434,6 @@ class Judge:
             return Outcome(pair.case, np.inf, misshapen(one.shape, two.shape))
         if self.kind.right is None and not np.isfinite(right.numbers).all():
             return Outcome(pair.right, np.inf, NOT_FINITE)
-        # What is NaN in the right answer is wrong beside a number.
         within = self._apart(pair, answer, right, at, most_apart(one, two))
         # What is NaN in the right answer is wrong beside a number.
         two = np.where(np.isnan(two), np.inf, two)

@@ -30,9 +30,9 @@ import numpy as np
 
 from attnlab_theory.conform.calling import Answer
 from attnlab_theory.conform.case import Case, word
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.precision import changed
+from attnlab_theory.conform.rounding import HALF_EPS
 
 ETA = {"float64": 1e-7, "float32": 1e-3, "float16": 3e-2}
 """How much inputs are moved: far above the rounding, and far below their size."""

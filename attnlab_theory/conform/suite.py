@@ -3,7 +3,7 @@
 import abc
 import contextlib
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -292,18 +292,6 @@ class Suite(abc.ABC):
     def note(self, trouble: Trouble | None) -> None:
         """Count calls that hung, by what is said of them."""
         self._hung += trouble is not None and trouble.costs
-
-
-class LawSuite(Suite):
-    """A suite whose identities are functions of the suite itself, by their names."""
-
-    LAWS: ClassVar[Mapping[str, Callable[[Any], Said]]]
-
-    def row(self, name: str) -> Row | None:
-        """Try one identity."""
-        said = self.LAWS[name](self)
-        self.note(said.trouble)
-        return row_of(name, said)
 
 
 def row_of(name: str, said: Said) -> Row | None:

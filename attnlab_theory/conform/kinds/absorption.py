@@ -37,7 +37,8 @@ from attnlab_theory.conform.identities import (
 )
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, TINY, span
+from attnlab_theory.conform.kinds.softmax.tolerances import span
+from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 
 @np.errstate(all="ignore")

@@ -18,7 +18,7 @@ from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.identities import again, explained, right_at, right_at_pairs, steady
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Stage
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, TINY
+from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 POWERS, OTHERS = (1, 2, 4, 8, 16, 32), (3, 5, 6, 12, 20, 71)
 """Numbers of heads that are powers of two, and others; Falcon has 71."""

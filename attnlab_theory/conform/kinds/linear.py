@@ -42,7 +42,8 @@ from attnlab_theory.conform.identities import (
 )
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, LARGEST, SUBNORMAL, TINY, span
+from attnlab_theory.conform.kinds.softmax.tolerances import span
+from attnlab_theory.conform.rounding import HALF_EPS, LARGEST, SUBNORMAL, TINY
 
 SIZES = {"float64": (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7), "float32": (1e-1, 1e-2, 1e-3)}
 """Features of this size show what is added to the normaliser; smaller ones are lost in elu(x) + 1."""

@@ -35,7 +35,7 @@ from attnlab_theory.conform.identities import (
     visible,
 )
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, TINY
+from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 
 @np.errstate(over="ignore")

@@ -42,9 +42,9 @@ from attnlab_theory.conform.identities import again, all_lengths, alone, future,
 from attnlab_theory.conform.judge import Judge, Pair
 from attnlab_theory.conform.kind import Kind, Law, Stage
 from attnlab_theory.conform.kinds.mixer import SAME, is_itself
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS
 from attnlab_theory.conform.operands import OPERANDS, Bound
 from attnlab_theory.conform.padding import REAL, TOKENS, masked, padded_at, padded_cache, takes_padding
+from attnlab_theory.conform.rounding import HALF_EPS
 from attnlab_theory.conform.sensitivity import gaps
 
 LENGTHS, COMPILED = (1, 2, 12, 15, 16, 17, 33, 63, 64, 65), (1, 5, 17, 33)

@@ -20,8 +20,8 @@ from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.identities import again, apart, explained, right_at, types_in_turn, untouched
 from attnlab_theory.conform.judge import Judge, Pair
 from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Spec, Stage
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, TINY
 from attnlab_theory.conform.operands import OPERANDS
+from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 WIDTHS = (8, 64, 128, 32, 16)
 """Widths of trial calls: a target may have one of its own, and of few channels the share that turns may be none."""

@@ -17,8 +17,8 @@ from attnlab_theory.conform.finding import NOT_FINITE, NOT_TRIED, Finding, Verdi
 from attnlab_theory.conform.identities import again, explained, right_at, types_in_turn, untouched
 from attnlab_theory.conform.judge import Judge, Pair
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Spec, Stage
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS
 from attnlab_theory.conform.operands import OPERANDS
+from attnlab_theory.conform.rounding import HALF_EPS
 
 FAR = (1023, 4095, 20000, 131071)
 """The last rows of long tables; the last is asked where positions are handed over."""

@@ -11,9 +11,10 @@ from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.kinds.softmax.conventions import ALIKE, NEAR
 from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX
 from attnlab_theory.conform.kinds.softmax.reference import attend
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, coarser, tolerance
+from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.conform.layouts import has_heads
 from attnlab_theory.conform.operands import Bound
+from attnlab_theory.conform.rounding import HALF_EPS, coarser
 from attnlab_theory.conform.suite import CALL, Row, Said, Wrong, failed, refused, row_of, suite_class
 from attnlab_theory.conform.vectors.asking import ask, call_of
 from attnlab_theory.conform.vectors.conventions import Conventions

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.finding import Trouble, Verdict
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, coarser
+from attnlab_theory.conform.rounding import HALF_EPS, coarser
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.conform.vectors.reading import Vector
 

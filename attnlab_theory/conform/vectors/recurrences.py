@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, TINY
+from attnlab_theory.conform.rounding import HALF_EPS, TINY
 from attnlab_theory.conform.vectors.reading import Vector, by_head
 
 WIDTH = 8

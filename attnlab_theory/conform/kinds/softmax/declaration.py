@@ -26,8 +26,9 @@ from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Stage
 from attnlab_theory.conform.kinds.softmax import comparison, conventions, laws, slopes, states
 from attnlab_theory.conform.kinds.softmax.halves import share
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend, shared
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, tolerance
+from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.conform.kinds.sparsity import block_masks
+from attnlab_theory.conform.rounding import HALF_EPS
 
 WIDE = 1000
 """A window that hides nothing in any case."""

@@ -29,8 +29,9 @@ from attnlab_theory.conform.judge import Judge, largest
 from attnlab_theory.conform.kinds.softmax.laws import Spec, cases_of, drawn, means
 from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem
 from attnlab_theory.conform.kinds.softmax.states import row_of_nothing
-from attnlab_theory.conform.kinds.softmax.tolerances import HALF_EPS, TINY, tolerance
+from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.conform.recording import saw
+from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 
 class Slopes(NamedTuple):
