@@ -148,12 +148,14 @@ def test_true_claims_are_supported_once_the_resolution_is_in_reach(verdicts):
     assert too_often(verdicts, "true", lambda verdict: verdict != Verdict.SUPPORTED) == {}
 
 
+@pytest.mark.slow("one of three laws stays inside", but=1)
 def test_claims_wrong_by_just_over_the_resolution_are_supported_no_more_often(verdicts):
     """The fixture judges each law a thousand times."""
     wrong = "wrong by just over the resolution"
     assert too_often(verdicts, wrong, lambda verdict: verdict == Verdict.SUPPORTED) == {}
 
 
+@pytest.mark.slow("one of three laws stays inside", but=1)
 def test_claims_wrong_by_two_resolutions_are_nearly_always_refuted(verdicts):
     assert too_often(verdicts, "wrong by two resolutions", lambda verdict: verdict != Verdict.REFUTED) == {}
 

@@ -849,7 +849,9 @@ def _searched(
             found = _better(found, dataclasses.replace(trial, chosen=chosen | more, residual=error))
         if found is not None:
             answered.add(values)
-            found = dataclasses.replace(found, idle=_idle(choices, found.chosen, scores))
+            # A score of few draws tells nearly equal values apart by none of them: what is judged by is said.
+            idle = () if kind.score else _idle(choices, found.chosen, scores)
+            found = dataclasses.replace(found, idle=idle)
         best = _better(best, found)
         if best is not None and (best.residual < kind.near or calls >= MOST_TRIALS):
             break

@@ -75,15 +75,25 @@ class DeclaredSuite(Suite):
 
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
         """A snippet of the smallest counterexample."""
-        own = [row for row in rows if row.name in self.IDENTITIES]
+        # Two targets that are compared are both called, which a replay does.
+        own = [row for row in rows if row.name in self.IDENTITIES and row.name != "against"]
         found = [row.counterexample for row in own if row.verdict is Verdict.FAILS]
         shown = [
             (each.number is None, each.case.numbers, i, each)
             for i, each in enumerate(found)
             if isinstance(each, Finding) and each.case and (each.number or not is_of_several(each))
         ]
-        lines = (show.snippet(place, self.judge, each) for *_, each in sorted(shown))
+        lines = (show.snippet(place, self.judge, each) for *_, each in sorted(shown) if self._comes_again(each))
         return next(filter(None, lines), [])
+
+    def _comes_again(self, found: Finding) -> bool:
+        """Whether one call alone hangs or ends the process, where that is what is shown."""
+        if found.case is None or found.trouble is None or found.trouble.fault not in (Fault.HUNG, Fault.ENDED):
+            return True
+        with self.judge.anew():
+            again = self.judge.ask(found.case).trouble
+        # A function of this process is the same one, which is not called once more.
+        return again is not None and again.fault in (found.trouble.fault, Fault.NOT_CALLED)
 
 
 def row_of(found: Finding, judge: Judge) -> Row:

@@ -94,10 +94,14 @@ def suite(
             pytest.skip(row.line)
 
     test.__doc__ = f"{getattr(target, '__name__', target)} as {kind}."
-    # In a class, too, nothing but the identity is handed over.
-    found = staticmethod(test)
-    vars(found)["pytestmark"] = vars(test)["pytestmark"]
-    return found
+    return _Test(test)
+
+
+class _Test(staticmethod):  # In a class, too, nothing but the identity is handed over.
+    @property
+    def pytestmark(self) -> list[Any]:
+        """The marks of the function: pytest writes them there, and reads them here."""
+        return self.__func__.pytestmark
 
 
 def _caller(target: Callable[..., Any] | str, seconds: float | None) -> "Caller":

@@ -277,10 +277,10 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         meanings={
             "array": "{x}",
             "array-drop": "~{x}",
-            "function": "lambda b, h, q, k: {x}[b, h, q // {c}, k // {c}]",
-            "function of two": "lambda q, k: {x}[q // {c}, k // {c}]",
+            "function": "lambda b, h, q, k: {x}[b, h, q // {k}, k // {k}]",
+            "function of two": "lambda q, k: {x}[q // {k}, k // {k}]",
             "BlockMask": "__import__('torch.nn.attention.flex_attention', fromlist=['']).create_block_mask("
-            "lambda b, h, q, k: {x}[b, h, q // {c}, k // {c}], {b}, {h}, {t}, {s}, device='cpu')",
+            "lambda b, h, q, k: {x}[b, h, q // {k}, k // {k}], {b}, {h}, {t}, {s}, device='cpu')",
         },
         only={"BlockMask": "torch"},
         functions=("function", "function of two", "BlockMask"),
@@ -697,7 +697,7 @@ OPERANDS: Mapping[str, Operand] = {
     "pages_each": Operand(spellings=(), axis="m"),
     "query_blocks": Operand(spellings=(), axis="i"),
     "key_blocks": Operand(spellings=(), axis="j"),
-    "block_size": Operand(spellings=("block_size", "block"), axis="c"),
+    "block_size": Operand(spellings=("block_size", "block"), axis="k"),
     "turned_width": Operand(spellings=(), axis="x"),
     "rank": Operand(spellings=(), axis="r"),
     **ARRAY_OPERANDS,

@@ -181,6 +181,7 @@ def test_blocked_gradient_is_the_slope(t, s, causal, argument, whole_rows):
         assert abs(float(found) - float(jnp.sum(cotangent * slope))) <= atol
 
 
+@pytest.mark.slow("one of two members stays inside", but=1)
 @pytest.mark.parametrize(("t", "s", "causal", "block"), [(2100, 2100, True, 700), (40, 2100, False, 256)])
 def test_long_inputs_agree_too(t, s, causal, block):
     """Beyond the length at which tiles take over, with a ragged end, unpatched. Causal blocks come in pieces."""

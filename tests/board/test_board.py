@@ -229,6 +229,7 @@ def test_entries_share_what_their_file_says_and_what_they_say_themselves_comes_f
     assert entry_of(plain) == two
 
 
+@pytest.mark.slow("a kind compared with another function stays inside")
 def test_what_a_library_documents_is_a_convention(judged):
     both, out, _ = judged
     known = failure("softmax/more queries", Category.DOCUMENTED, place="its manual")

@@ -69,6 +69,14 @@ def project(tmp_path):
     return run
 
 
+def test_marks_of_a_test_that_is_made_are_read():
+    def target(q, k, v):
+        return q
+
+    made = pytest.mark.slow("one reason of four words")(door.conforms("softmax", include=("plain",))(target))
+    assert [mark.name for mark in made.pytestmark] == ["parametrize", "slow"]
+
+
 def test_without_pytest_the_door_says_what_to_install_in_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "pytest", None)
     for module in (door, conformance):

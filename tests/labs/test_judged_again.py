@@ -68,7 +68,7 @@ def judged(run, tmp_path, monkeypatch):
     return lab, code, before, files_of(tmp_path / "run")
 
 
-@pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
+@pytest.mark.slow("one lab of five stays inside", but=("knowledge",))
 def test_a_run_that_is_judged_again_has_the_same_bytes(judged):
     """Trains the arms of a lab with three seeds."""
     lab, _, before, after = judged
@@ -82,7 +82,7 @@ def test_a_run_that_is_judged_again_has_the_same_bytes(judged):
     assert about["verdicts"]["family"] + len(about["not_judged"]) > 0
 
 
-@pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
+@pytest.mark.slow("one lab of five stays inside", but=("knowledge",))
 def test_the_exit_code_is_that_of_the_findings(judged):
     """Judges a small run of every lab again."""
     lab, code, _, after = judged
@@ -90,7 +90,7 @@ def test_the_exit_code_is_that_of_the_findings(judged):
     assert code == int(any(f["expect"] not in (None, f["verdict"]) for f in found))
 
 
-@pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
+@pytest.mark.slow("one lab of five stays inside", but=("knowledge",))
 def test_findings_of_a_run_share_one_error_rate(judged):
     """Judges a small run of every lab again."""
     lab, _, _, after = judged
@@ -103,7 +103,7 @@ def test_findings_of_a_run_share_one_error_rate(judged):
     assert {rate: rest.count(rate) for rate in rest} == apart
 
 
-@pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
+@pytest.mark.slow("one lab of five stays inside", but=("knowledge",))
 def test_a_verdict_that_was_written_into_the_folder_is_not_believed(run, tmp_path, monkeypatch):
     """Judges a small run of every lab again."""
     lab, folder = run
@@ -160,7 +160,7 @@ def test_numbers_are_renewed_where_they_stand():
     assert renewed(Estimates((one, two)), Estimates((three, again))) == (again, two, three)
 
 
-@pytest.mark.slow("two labs of five stay inside", but=("knowledge", "recurrent"))
+@pytest.mark.slow("one lab of five stays inside", but=("knowledge",))
 def test_json_is_one_value_with_what_is_not_judged(judged, capsys, tmp_path, monkeypatch):
     """Judges a small run of every lab again, twice."""
     lab, code, *_ = judged

@@ -117,6 +117,7 @@ def watching(epochs=3):
     )
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
 def test_what_is_watched_is_kept_for_every_epoch_and_ends_nothing(tmp_path, steps):
     finish(watching(), tmp_path / "whole", resume=False)

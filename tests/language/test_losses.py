@@ -33,6 +33,7 @@ def plain(x, head, y, weights):
     return -jnp.sum(weights * jnp.take_along_axis(log_law, y[:, None], axis=1)[:, 0])
 
 
+@pytest.mark.slow("two of five members stay inside", but=2)
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 30])
 def test_loss_and_gradient_are_those_of_the_whole_batch(n, monkeypatch):
     """Compiles two losses and their gradients for each number of rows."""

@@ -64,6 +64,7 @@ CUTS = {
 }
 
 
+@pytest.mark.slow("packed rows of four members stay inside", but=("packed",))
 @pytest.mark.parametrize("name", CUTS)
 def test_a_batch_has_one_gradient_however_it_is_cut(name):
     """Trains the model with this cut and without any."""

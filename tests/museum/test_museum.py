@@ -44,6 +44,7 @@ def matrix():
     return kill_matrix((dataclasses.replace(bug, checks=bug.checks[:1]) for bug in BUGS), cases=4)
 
 
+@pytest.mark.slow("one bug under all of its checks stays inside")
 def test_no_bug_survives(matrix):
     """Plants every bug, and runs checks that must kill it."""
     assert survivors(matrix) == []

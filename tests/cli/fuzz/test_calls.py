@@ -181,6 +181,7 @@ def test_calls_that_work_are_of_commands_and_those_elsewhere_of_files():
     assert all((Path(__file__).parents[2] / file).exists() for file in WORKING_ELSEWHERE.values())
 
 
+@pytest.mark.slow("one bad call of every command stays inside")
 def test_one_good_call_of_every_command_does_its_work(subtests, at):
     """Calls thirty commands, of which some judge a claim or make a model."""
     for words in [words for words in GOOD if words not in WORKING_ELSEWHERE]:

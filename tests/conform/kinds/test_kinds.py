@@ -27,7 +27,7 @@ def lines(suite, verdict="fails"):
     return [(row.name, row.line) for row in suite.rows() if row.verdict == verdict]
 
 
-@pytest.mark.slow("four of eleven members stay inside", but=4)
+@pytest.mark.slow("two of eleven members stay inside", but=2)
 @pytest.mark.parametrize(("code", "target"), STYLES)
 def test_right_code_holds_however_it_is_written(code, target):
     """Judges right code by every identity."""
@@ -36,7 +36,7 @@ def test_right_code_holds_however_it_is_written(code, target):
     assert suite.largest < 1
 
 
-@pytest.mark.slow("five of 52 members stay inside", but=5)
+@pytest.mark.slow("three of 52 members stay inside", but=3)
 @pytest.mark.parametrize(("code", "bug"), PLANTED)
 def test_a_planted_bug_fails(code, bug):
     """Judges until an identity fails."""

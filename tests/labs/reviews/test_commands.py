@@ -89,6 +89,7 @@ def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):
     assert labels[:2] == ["1", "0"]
 
 
+@pytest.mark.slow("the word that decides, of the same run, stays inside")
 def test_the_test_is_asked_once_somebody_names_a_file_for_its_answers(capsys, folder, tmp_path):
     """Trains a small model, and the fixture trains another."""
     options = [*data(folder), "--batch-size", 12, "--epochs", 1, "--lr", 0.02, *SMALL]
