@@ -24,6 +24,8 @@ for identity in ABOUT_MIXERS:
 CASES, FEW = 8, 3
 """Eight are drawn as the package draws them: enough to catch every mutant. Hypothesis draws more, and worse ones. A
 case has shapes of its own, each of which is compiled: of what is true the inner circle tries three."""
+HALF = hypothesis.settings(max_examples=hypothesis.settings.default.max_examples // 2)
+"""Hypothesis tries half as many cases as elsewhere: of each, too, the shapes are compiled."""
 EXHIBITS = [identity for identity in IDENTITIES if identity.broken]
 
 
@@ -52,6 +54,7 @@ def tried(seed, identity, cases=CASES):
 
 @pytest.mark.slow("three other cases of every identity stay inside")
 @pytest.mark.parametrize("identity", ALONE, ids=lambda i: i.name)
+@HALF
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample(identity, data):
     """Hypothesis tries many cases of each identity."""
@@ -62,6 +65,7 @@ def test_no_case_is_a_counterexample(identity, data):
 
 @pytest.mark.slow("random cases of every identity stay inside")
 @pytest.mark.parametrize("subject", KEPT_BY_MIXER)
+@HALF
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample_to_a_whole_mixer(subject, data):
     """All that a mixer keeps, on the same cases: they share its compilation."""
