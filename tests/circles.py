@@ -7,10 +7,13 @@ what the inner circle keeps of the same question: what the author of a change st
 inner circle: the first, the last and those evenly between. `but=("sleeps", "exits")` leaves those with these ids.
 """
 
+import os
 from typing import Any
 
 import pytest
 
+EXPLORING = os.environ.get("ATTNLAB_EXPLORE") == "1"
+"""Whether new cases are drawn, and more of them: `make explore`."""
 INNER = "not slow"
 """The expression of marks in pyproject.toml, which any other `-m` overrides."""
 WORDS = 4

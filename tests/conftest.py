@@ -17,7 +17,7 @@ import pytest
 
 from attnlab_theory import compilation
 from tests import programs
-from tests.circles import Circles
+from tests.circles import EXPLORING, Circles
 from tests.memory import FULL, SOONER, Memory
 from tests.shapes import check_shapes
 from tests.slowest import Durations
@@ -26,7 +26,7 @@ from tests.slowest import Durations
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-EXPLORING, WIDE = (os.environ.get(f"ATTNLAB_{name}") == "1" for name in ("EXPLORE", "X64"))
+WIDE = os.environ.get("ATTNLAB_X64") == "1"
 
 # Thousands of small programs, each run a few times: compiled without optimisation they take a fifth of the time.
 # The lab compiles so too, and what either has compiled is kept for both.

@@ -64,8 +64,11 @@ def test_a_script_prints_results_to_standard_output_and_progress_to_standard_err
 
 
 @pytest.mark.slow("nothing inside asks this: each script needs seconds to import and judge")
-@pytest.mark.parametrize("closed", ["stdout", "stderr"])
-@pytest.mark.parametrize(("claims", "code"), [("", 0), (UNEXPECTED, 1)], ids=["as expected", "not as expected"])
+@pytest.mark.parametrize(
+    ("closed", "claims", "code"),
+    [("stdout", "", 0), ("stderr", UNEXPECTED, 1)],
+    ids=["as expected", "not as expected"],
+)
 def test_who_reads_no_further_changes_neither_the_work_nor_the_exit_code(tmp_path, closed, claims, code):
     """Starts a script, which imports jax, judges a claim and draws its figures."""
     script = tmp_path / "coins.py"

@@ -1,4 +1,4 @@
-"""A reading whose queries and keys are given, and 200 layers on which the lab's verdicts must come out right."""
+"""A reading whose queries and keys are given, and layers on which the lab's verdicts must come out right."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from attnlab_theory.labs.heads.families import ERROR_RATE
 from attnlab_theory.labs.heads.traces import Tokens, Trace
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.groups import bands
+from tests.circles import EXPLORING
 
 
 @dataclasses.dataclass
@@ -59,7 +60,7 @@ def wrong_at_most(trials, error_rate, false_alarm=1e-6):
     return int(scipy.stats.binom.isf(false_alarm, trials, error_rate))
 
 
-LAYERS = 200
+LAYERS = 200 if EXPLORING else 100
 FALSE_ALARM = 5e-8
 """The error rate of each comparison with a binomial limit. There are fewer than twenty in a file."""
 

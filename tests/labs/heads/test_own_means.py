@@ -12,7 +12,11 @@ import pytest
 from attnlab_theory.labs.heads.fitting import AWAY, PLACES, Baselines, Fit, Moments
 from attnlab_theory.labs.heads.own_means import OwnMeans, chances, deviations
 from attnlab_theory.labs.heads.plan import Plan
-from tests.labs.heads.synthetic import ERROR_RATE, LAYERS, LIMIT, families, missing
+from tests.labs.heads.synthetic import ERROR_RATE, FALSE_ALARM, families, missing, wrong_at_most
+
+LAYERS = 200
+"""As many as docs/mathematics/heads.md counts."""
+LIMIT = wrong_at_most(LAYERS, ERROR_RATE, FALSE_ALARM)
 
 TYPES, D, C, GROUPS = 10, 6, 24, 10
 COUNTS = np.linspace(150, 60, TYPES).astype(int)

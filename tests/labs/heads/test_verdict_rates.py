@@ -1,4 +1,4 @@
-"""Verdicts on normal scores, predicted weights and neighbours, on 200 synthetic layers, at the stated rates."""
+"""Verdicts on normal scores, predicted weights and neighbours, on many synthetic layers, at the stated rates."""
 
 import functools
 
@@ -255,7 +255,7 @@ def test_a_shift_is_no_other_break(asked):
 @pytest.mark.slow("no synthetic layer, but committed verdicts, judged again, stay inside")
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_an_assumption_that_breaks_is_said_to(name):
-    """Judges 200 synthetic layers, each by 3,000 sentences."""
+    """Judges a hundred synthetic layers, each by 3,000 sentences."""
     verdicts = broken(name, 2.5 * QUANTITIES[name][1])
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
@@ -325,7 +325,7 @@ def explained(share):
 
 @pytest.mark.slow("a choice that neighbours make, told from a coin, stays inside")
 def test_neighbours_that_decide_splits_are_said_to():
-    """Judges 200 synthetic layers, one head after the other."""
+    """Judges a hundred synthetic layers, one head after the other."""
     verdicts = explained(5 * CONTEXT)
     assert some(verdicts, Verdict.REFUTED) <= LIMIT
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
@@ -333,7 +333,7 @@ def test_neighbours_that_decide_splits_are_said_to():
 
 @pytest.mark.slow("a coin, told from a choice that neighbours make, stays inside")
 def test_neighbours_of_coins_are_said_to_decide_nothing():
-    """Judges 200 synthetic layers, one head after the other."""
+    """Judges a hundred synthetic layers, one head after the other."""
     verdicts = explained(0.0)
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
@@ -341,5 +341,5 @@ def test_neighbours_of_coins_are_said_to_decide_nothing():
 
 @pytest.mark.slow("neighbours that explain two thirds, or nothing, stay inside")
 def test_neighbours_that_explain_the_margin_lie_on_the_border_where_either_verdict_is_an_error():
-    """Judges 200 synthetic layers, one head after the other."""
+    """Judges a hundred synthetic layers, one head after the other."""
     assert decided(explained(CONTEXT)) <= LIMIT

@@ -1,4 +1,4 @@
-"""Verdicts on 200 synthetic layers that satisfy or violate what they are about, at the stated error rates."""
+"""Verdicts on a hundred synthetic layers that satisfy or violate what they are about, at the stated error rates."""
 
 import functools
 
@@ -20,7 +20,7 @@ HEADS, GROUPS = 2, 40
 
 @functools.cache
 def stretch(law):
-    """The replicates of 200 layers of two heads; each layer is a family of its own."""
+    """The replicates of a hundred layers of two heads; each layer is a family of its own."""
     kinds = jax.random.randint(jax.random.key(5), (400, 8), 0, 6)
     for_keys, for_queries = jax.random.split(jax.random.key(1))
     k = in_layers(typed_keys(for_keys, law, kinds, heads=LAYERS * HEADS, d=8), HEADS)
@@ -41,7 +41,7 @@ def stretch(law):
 @pytest.mark.slow("how the slope is defined, as a ratio of contrasts, stays inside")
 @pytest.mark.parametrize("law", [law for law in KeyLaw if law != KeyLaw.NOISY_LENGTH], ids=str)
 def test_no_slope_is_found_where_there_is_none(law):
-    """Draws the keys and queries of 200 synthetic layers, and fits each layer."""
+    """Draws the keys and queries of a hundred synthetic layers, and fits each layer."""
     found = families(stretch(law).slope)
     assert missing(found, 0.0) <= LIMIT
     # A stretch that explains a tenth is excluded, so "no slope" is no lack of data.
@@ -50,7 +50,7 @@ def test_no_slope_is_found_where_there_is_none(law):
 
 @pytest.mark.slow("four heads of the homework, whose slopes are positive, stay inside")
 def test_the_homeworks_slope_is_found_and_covered():
-    """Draws the keys and queries of 200 synthetic layers, and fits each layer."""
+    """Draws the keys and queries of a hundred synthetic layers, and fits each layer."""
     found = families(stretch(KeyLaw.NOISY_LENGTH).slope)
     assert sum(bool(np.all(each.low > 0)) for each in found) >= LAYERS - LIMIT
     assert missing(found, 0.5) <= LIMIT
@@ -92,7 +92,7 @@ def verdicts(law, heads=HEADS):
 
 @pytest.mark.slow("one head that gambles, told from a steady average, stays inside")
 def test_layers_that_hedge_are_said_to():
-    """Counts the splits of 200 synthetic layers in every sentence."""
+    """Counts the splits of a hundred synthetic layers in every sentence."""
     hedge, do_not = verdicts(LayerLaw.HEDGING)
     assert hedge >= LAYERS - LIMIT
     assert do_not <= LIMIT
@@ -100,7 +100,7 @@ def test_layers_that_hedge_are_said_to():
 
 @pytest.mark.slow("one head that gambles, told from a steady average, stays inside")
 def test_layers_whose_heads_copy_each_other_are_said_not_to_hedge():
-    """Counts the splits of 200 synthetic layers in every sentence."""
+    """Counts the splits of a hundred synthetic layers in every sentence."""
     hedge, do_not = verdicts(LayerLaw.COPYING)
     assert do_not >= LAYERS - LIMIT
     assert hedge <= LIMIT
@@ -109,7 +109,7 @@ def test_layers_whose_heads_copy_each_other_are_said_not_to_hedge():
 
 @pytest.mark.slow("one coin, whose gamble is as large as can be, stays inside")
 def test_two_independent_coins_lie_on_the_border_where_either_verdict_is_an_error():
-    """Counts the splits of 200 synthetic layers in every sentence."""
+    """Counts the splits of a hundred synthetic layers in every sentence."""
     assert sum(verdicts(LayerLaw.COINS)) <= LIMIT
     assert abs(np.mean([each.correlation[0] for each in layers(LayerLaw.COINS)])) < 0.02
 
