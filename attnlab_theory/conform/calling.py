@@ -28,6 +28,9 @@ MOST_WRITTEN = 8
 MOST_TRIALS = 500
 """After so many trial calls the best of what was answered is taken."""
 
+ELSEWHERE = ("MemoryError", "OSError", "TimeoutError")
+"""Errors that say nothing of how a target is called: such a trial call is made once more."""
+
 MOST_HUNG = 2
 """After so many trial calls that hung no other one is made."""
 
@@ -827,8 +830,11 @@ def _searched(
             is_new = called not in answers
             if is_new:
                 made, calls = case.operands(), calls + 1
-                first = raw(caller, trial, case, made=made) if trial.steps is None else None
-                first = first or ask(kind, caller, trial, case, made)
+                for _ in range(2):
+                    first = raw(caller, trial, case, made=made) if trial.steps is None else None
+                    first = first or ask(kind, caller, trial, case, made)
+                    if not first.trouble or first.trouble.error not in ELSEWHERE:
+                        break
                 answers[called] = first, made
             answer, made = answers[called]
             if not answer.trouble and trial.steps is None:

@@ -81,7 +81,7 @@ class DeclaredSuite(Suite):
         shown = [
             (each.number is None, each.case.numbers, i, each)
             for i, each in enumerate(found)
-            if isinstance(each, Finding) and each.case and (each.number or not is_of_several(each))
+            if isinstance(each, Finding) and each.case and is_of_one(each)
         ]
         lines = (show.snippet(place, self.judge, each) for *_, each in sorted(shown) if self._comes_again(each))
         return next(filter(None, lines), [])
@@ -157,9 +157,11 @@ def refused_in_words(caller: "Caller", kind: Kind) -> Iterator[None]:
         raise ValueError(say.uncallable(caller.name, kind, error)) from None
 
 
-def is_of_several(found: Finding) -> bool:
-    """Whether one call alone does not show what is wrong."""
-    return found.trouble is not None and found.trouble.fault in (Fault.WROTE, Fault.ANOTHER_ANSWER)
+def is_of_one(found: Finding) -> bool:
+    """Whether one call alone shows what is wrong: by a number, or by what goes wrong with it."""
+    if found.trouble is None or found.number:
+        return found.number is not None or "statistic" in found.about
+    return found.trouble.fault not in (Fault.WROTE, Fault.ANOTHER_ANSWER)
 
 
 def suite_of(kind: Kind) -> type[DeclaredSuite]:

@@ -146,9 +146,9 @@ class Host:
                         told["differs"] = number + 1
                         break
             for place in plan.get("keep", ()):
-                told["kept"].append(self._first + len(self._kept))
                 found = exchange.part(came, place)
                 where = memory.place(found)
+                told["kept"].append(self._first + len(self._kept))
                 told["one"].append(-1 if where is None else self._at.get(where, -1))
                 self._at.setdefault(where, told["kept"][-1])
                 self._kept.append(found)

@@ -24,7 +24,7 @@ from attnlab_theory.conform.judge import Judge, Outcome, Pair
 from attnlab_theory.conform.kind import Law, Spec
 from attnlab_theory.conform.sensitivity import most_apart, peak
 
-POLITE = ("ValueError", "NotImplementedError", "AssertionError")
+LENGTH_REFUSALS = ("ValueError", "NotImplementedError", "AssertionError")
 """Errors by which a length in the middle may be refused."""
 
 
@@ -384,7 +384,7 @@ def all_lengths(lengths: Sequence[int], few: Sequence[int]) -> Law:
         refused = {n: answer.trouble for n, answer in answers.items() if answer.trouble}
         taken, tried = [n for n in answers if n not in refused], len(answers)
         longest = max(taken, default=np.inf)
-        wrong = [n for n, trouble in refused.items() if n < longest and trouble.error not in POLITE]
+        wrong = [n for n, trouble in refused.items() if n < longest and trouble.error not in LENGTH_REFUSALS]
         wrong += [n for n in taken if not np.isfinite(answers[n].numbers).all()]
         if wrong:
             trouble = refused.get(wrong[0], NOT_FINITE)

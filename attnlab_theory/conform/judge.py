@@ -663,4 +663,5 @@ def _alike(one: Outcome, other: Outcome) -> bool:
     """Whether two cases fail in one way: by a number, or by the same trouble of calls that were made."""
     if one.trouble is None or other.trouble is None:
         return one.trouble is other.trouble
-    return one.trouble.fault is other.trouble.fault is not Fault.NOT_CALLED
+    is_same = (one.trouble.fault, one.trouble.error) == (other.trouble.fault, other.trouble.error)
+    return is_same and one.trouble.fault is not Fault.NOT_CALLED

@@ -59,7 +59,7 @@ def project(tmp_path):
         done = subprocess.run(
             [*command, "-rA", "-q", *options],
             cwd=tmp_path,
-            env={**os.environ, "COLUMNS": "200"},
+            env={**os.environ, "COLUMNS": "400"},
             capture_output=True,
             text=True,
             timeout=120,
@@ -95,10 +95,8 @@ def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
     assert code == 1
     assert "PASSED test_project.py::test_mine[plain]" in said
     assert re.search(r"FAILED test_project.py::test_mine\[block edges\] - Failed: 2 of \d+: ", said)
-    assert (
-        "FAILED test_project.py::test_one_head[visibility] - Failed: 17 tokens: query 0 gives key 0 the weight 0.5"
-        in said
-    )
+    weight = "query 0 gives key 1 the weight: 0.5 where 0 is right"
+    assert f"FAILED test_project.py::test_one_head[visibility] - Failed: 17 tokens: {weight}" in said
     assert "test_one_head[pairs]" not in said
     # In a class, too.
     assert "PASSED test_project.py::TestInside::test_mine[plain]" in said

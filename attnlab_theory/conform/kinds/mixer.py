@@ -111,7 +111,8 @@ def of_the_past(law: Law) -> Law:
 
 def causality(judge: Judge) -> Finding:
     """No token moves when what comes after it is replaced, in float32 and in float64."""
-    found = [future((*GUESSED[1:], *LEAKS), COMPILED, LOUD, type=kind)(judge) for kind in ("float32", "float64")]
+    # In float32 these are the calls of other rows, so that one which ends the process is asked once and told there.
+    found = [future((*GUESSED[1:], *LEAKS), COMPILED, LOUD, **more)(judge) for more in ({}, {"type": "float64"})]
     return next((each for each in found if each.verdict is Verdict.FAILS), found[0])
 
 

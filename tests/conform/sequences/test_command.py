@@ -141,7 +141,7 @@ def test_a_call_that_fails_is_one_line_and_the_rest_goes_on(capsys, at, name, sa
     code, _, rows = judged(capsys, at, name, "mixer")
     assert code == 1
     assert said in rows["lengths"]["line"]
-    assert rows["elements apart"]["verdict"] == "holds"
+    assert rows["same result"]["verdict"] == "holds"
     assert all("\n" not in row["line"] for row in rows.values())
 
 
