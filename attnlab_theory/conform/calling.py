@@ -222,10 +222,9 @@ class Convention:
         # What is usual is not asked of who has no parameter for it.
         spare = {x for x in kind.operands if x not in self.names and not (OPERANDS[x].is_flag or OPERANDS[x].axis)}
         own |= {x: None for x, y in kind.usual.items() if x in spare and case[x] == y}
-        case = case.replaced(**own)
-        arrays = self._arrays(kind, case)
-        unused = {role: None for role in kind.operands if OPERANDS[role].literal and role not in dict(arrays)}
-        case = dataclasses.replace(case.replaced(**unused), arrays=arrays)
+        case = self.with_arrays(kind, case.replaced(**own))
+        unused = {role: None for role in kind.operands if OPERANDS[role].literal and role not in dict(case.arrays)}
+        case = case.replaced(**unused)
         if not self._can_take(kind, case) or not kind.promised(case, self.chosen):
             return None
         ends = {each for role in kind.operands for each in OPERANDS[role].instead}
@@ -237,13 +236,14 @@ class Convention:
         numbers = np.prod([n for n in case.shape(axes) if isinstance(n, int)])
         return case if fits and numbers <= MOST_NUMBERS else None
 
-    def _arrays(self, kind: Kind, case: Case) -> tuple[tuple[str, str], ...]:
+    def with_arrays(self, kind: Kind, case: Case) -> Case:
+        """A case with the arrays that it hands over."""
         wanted = {role for name in self.names for role in (name, *OPERANDS[name].made_of)}
         roles = [role for role in kind.operands if role in wanted and OPERANDS[role].drawn]
         roles = [
             role for role in roles if isinstance(case[role], tuple) or (case[role] or "") in OPERANDS[role].drawn
         ]
-        return tuple((role, self.axes_of(role, case)) for role in roles)
+        return dataclasses.replace(case, arrays=tuple((role, self.axes_of(role, case)) for role in roles))
 
     def _can_take(self, kind: Kind, case: Case) -> bool:
         """Whether a target has parameters for what a case hands over, and a framework for its type."""

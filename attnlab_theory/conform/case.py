@@ -81,6 +81,15 @@ class Case:
         """How large it is, to tell which of two is smaller."""
         return sum(n for _, n in self.sizes)
 
+    @property
+    def change(self) -> str:
+        """The line of numpy that changes several arrays together; empty where none does."""
+        half = self.type in ("float16", "bfloat16")
+        tiny = {"float64": "1e-309", "float16": "1e-7"}.get(self.type, "1e-40")
+        more = {"loud": 4 if half else 20, "louder": 20 if half else 100, "offset": 256 if half else 1e4}
+        more |= {"tiny": tiny, "huge": 6e4 if half else 7e4}
+        return VALUES[self["values"]].format(**more, **self.lengths) if self["values"] else ""
+
     def lines(self) -> list[str]:
         """The lines of Python that make the operands, by the names of their roles."""
         if not self.arrays:
@@ -106,12 +115,7 @@ class Case:
             many = len(each) > 1
             code = recipe.format(n="n" if many else shapes, **words)
             found.append(f"{names} = ({code} for n in ({shapes}))" if many else f"{names} = {code}")
-        half = self.type in ("float16", "bfloat16")
-        if self["values"]:
-            tiny = {"float64": "1e-309", "float16": "1e-7"}.get(self.type, "1e-40")
-            more = {"loud": 4 if half else 20, "louder": 20 if half else 100, "offset": 256 if half else 1e4}
-            more |= {"tiny": tiny, "huge": 6e4 if half else 7e4}
-            found.append(VALUES[self["values"]].format(**more, **lengths))
+        found += [self.change] * bool(self["values"])
         if self["memory"] == "expanded":
             axis = 0 if lengths["b"] > 1 else 1
             found.append(f"q, k, v = (np.repeat(x[{':, ' * axis}:1], x.shape[{axis}], {axis}) for x in (q, k, v))")

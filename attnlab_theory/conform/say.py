@@ -7,7 +7,6 @@ import numpy as np
 
 from attnlab_theory.conform.finding import ANOTHER_ANSWER, Fault, Finding, Trouble, Verdict
 from attnlab_theory.conform.kind import Kind
-from attnlab_theory.conform.masks import WORDS
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.templates import ADAPTER
 
@@ -534,6 +533,15 @@ ENDS = {
     "neither": "square: neither of the two",
 }
 """How a hidden future stands to more keys than queries."""
+
+WORDS = {
+    "bool-keep": "True keeps",
+    "bool-drop": "True drops",
+    "additive": "numbers are added",
+    "ones-keep": "1 keeps, 0 drops",
+    "ones-drop": "1 drops, 0 keeps",
+}
+"""What a mask means."""
 
 
 def _found(title: str, fact: str, about: Mapping[str, Any]) -> str:

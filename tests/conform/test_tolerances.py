@@ -5,26 +5,28 @@ import pytest
 
 from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
-from attnlab_theory.conform.vectors.cases import VALUES, Case, arrays
-from attnlab_theory.conform.vectors.conventions import Conventions
 from tests.conform import right
+from tests.conform.judging import asked
 
 WIDTHS = (1, 4, 7, 32)
+VALUES = (
+    *(None, "whole", "zeros", "ties", "subnormal", "very large", "negative", "attracting"),
+    "offset",
+)
 SIZES = ((1, 1), (5, 5), (3, 17), (16, 16), (2, 65), (9, 33))
 
 LEAST_SHARE = {"float64": 0.01, "float32": 0.01, "float16": 0.001}
 """Right code uses at least this share of its tolerance at the worst of 100 seeds; a wider one would show less."""
 
 
-def share(target, case):
+def share(target, spec):
     """The largest error over its tolerance, of the entries that are judged."""
-    given = arrays(case)
-    problem = Conventions().problem(given, case)
+    case, given, problem = asked(spec)
     exact = attend(problem)
-    bound = tolerance(problem, exact, case.kind)
+    bound = tolerance(problem, exact, case.type)
     with np.errstate(all="ignore"):
-        output = target(given.q, given.k, given.v)
-    assert output.dtype == case.kind
+        output = target(given["q"], given["k"], given["v"])
+    assert output.dtype == case.type
     ratio = np.abs(output.astype(np.float64) - exact.output) / bound.output
     return float(np.nan_to_num(ratio, nan=np.inf).max())
 
@@ -38,32 +40,29 @@ def test_right_code_of_100_seeds_is_within_its_tolerance_and_uses_some_of_it(kin
     for seed in range(100):
         t, s = SIZES[seed % len(SIZES)]
         size = {"queries": t, "keys": s, "width": WIDTHS[seed % len(WIDTHS)]}
-        case = Case(kind=kind, seed=seed, values=values[seed % len(values)], **size)
-        worst = max(worst, *(share(target, case) for target in right.RIGHT))
+        spec = {"type": kind, "seed": seed, "values": values[seed % len(values)], **size}
+        worst = max(worst, *(share(target, spec) for target in right.RIGHT))
     record_property("largest_error_per_tolerance", worst)
     print(f"{kind}: the largest error is {worst:.3g} of its tolerance")
     assert LEAST_SHARE[kind] < worst < 1
 
 
 def test_a_normaliser_that_is_off_by_a_thousandth_is_outside_the_tolerance():
-    case = Case(queries=5, keys=5)
-    problem = Conventions().problem(arrays(case), case)
+    *_, problem = asked({"length": 5})
     exact = attend(problem)
     moved = exact.output / (1 + 1e-3)
     assert (np.abs(moved - exact.output) > 10 * tolerance(problem, exact, "float32").output).mean() > 0.9
 
 
 def test_scores_whose_rounding_decides_are_not_judged():
-    case = Case(kind="float16", values="large", queries=5, keys=5)
-    problem = Conventions().problem(arrays(case), case)
+    *_, problem = asked({"type": "float16", "values": "very large", "length": 5})
     loose = tolerance(problem, attend(problem), "float16").loose
     assert loose.any()
     assert not tolerance(problem, attend(problem), "float64").loose.any()
 
 
 def test_sums_in_a_finer_type_have_a_tighter_tolerance():
-    case = Case(kind="float16", queries=5, keys=65)
-    problem = Conventions().problem(arrays(case), case)
+    *_, problem = asked({"type": "float16", "queries": 5, "keys": 65})
     exact = attend(problem)
     own, finer = tolerance(problem, exact, "float16"), tolerance(problem, exact, "float16", "float32")
     assert np.all(finer.output < own.output)

@@ -12,12 +12,9 @@ from attnlab_theory.conform.kinds.softmax.conventions import ALIKE, NEAR
 from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX
 from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
-from attnlab_theory.conform.layouts import has_heads
 from attnlab_theory.conform.operands import Bound
 from attnlab_theory.conform.rounding import HALF_EPS, coarser
 from attnlab_theory.conform.suite import CALL, Row, Said, Wrong, failed, refused, row_of, suite_class
-from attnlab_theory.conform.vectors.asking import ask, call_of
-from attnlab_theory.conform.vectors.conventions import Conventions
 from attnlab_theory.conform.vectors.judging import Judge
 from attnlab_theory.conform.vectors.questions import Question, question
 from attnlab_theory.conform.vectors.reading import Vector, vectors
@@ -62,26 +59,27 @@ class Attending(Judge):
     def open(self) -> None:
         """Search the conventions of softmax attention; what else it takes is found with them."""
         judge, self.profile = judged(SOFTMAX, self.caller, self.declared)
-        way = Conventions.of(judge.convention)
         names = Bound(self.caller.about()["parameters"], ("q", "k", "v", "pair mask", "causal")).names
         name, flag = names.get("pair mask"), names.get("causal")
-        if flag and "causal" not in way.names and way.causal == "never":
+        chosen, names = {"pair mask": "", "mask": "", **judge.convention.chosen}, {**judge.convention.names}
+        if flag and "causal" not in names and chosen["causal"] == "never":
             # So is a flag that hides something else than the future.
-            way = dataclasses.replace(way, causal="asked", names={**way.names, "causal": flag})
+            chosen["causal"], names["causal"] = "asked", flag
             self.profile.append((flag, "hides the future (to ONNX; a trial call shows otherwise)"))
-        if name and not way.mask and self.declared.get("mask") != "none" and not way.padding:
+        if name and not chosen["pair mask"] and self.declared.get("mask") != "none" and not chosen["mask"]:
             # A mask that nobody can read is taken at its word.
-            way = dataclasses.replace(way, mask="bool-keep", names={**way.names, "mask": name})
+            chosen["pair mask"], names["pair mask"] = "bool-keep", name
             self.profile.append((name, "True keeps (to ONNX; a trial call shows otherwise)"))
         spec = {"pair mask": "every second", "length": 6, **ALIKE}
         adds = name and judge.tried(spec, **{"pair mask": "additive"})[1] <= NEAR
         # In another order they are what ONNX has once they are repeated.
-        shares = way.shares and not judge.convention.chosen["interleaved"]
-        self.speech = Speech(way, shares, bool(adds))
+        shares = chosen["shares"] and not chosen["interleaved"]
+        convention = dataclasses.replace(judge.convention, names=names, chosen=chosen)
+        self.speech = Speech(convention, shares, bool(adds))
         self.calls += judge.calls
-        if way.mask and way.mask != "additive":
+        if chosen["pair mask"] not in ("", "additive"):
             self.profile.append(("numbers in place of a mask", "are added" if self.speech.adds else "not taken"))
-        if has_heads(way.layout):
+        if "h" in convention.layout:
             told = "handed over" if shares else "repeated for every head"
             self.profile.append(("keys that heads share", told))
 
@@ -91,21 +89,19 @@ class Attending(Judge):
         Raises:
             Unsayable: if the target has no argument for something.
         """
-        way = self.speech.way
-        speech = self.speech if flags else dataclasses.replace(self.speech, way=_without_flags(way))
-        parts = speech.parts(vector)
+        parts = (self.speech if flags else self.speech.without_flags).parts(vector)
         output, kind = np.full(vector.output.shape, np.nan), vector.kind
         for part in parts:
             self.calls += 1
-            came = ask(self.caller, speech.way, part.case, part.given)
+            came = part.ask(self.caller)
             if came.trouble:
-                used = part.case.causal or part.case.window is not None
-                if flags and used and (part.given.mask is not None or part.given.bias is not None):
+                used = part.case["causal"] or part.case["window"] is not None
+                if flags and used and {"pair_mask", "bias"} & {*part.given}:
                     # Some take a flag or a mask, and not both.
                     return self.answer(vector, flags=False)
                 return Found(np.inf, np.inf, "", came.trouble, "", False, np.inf, part)
             kind = came.kind
-            output[part.members, part.heads] = came.output
+            output[part.members, part.heads] = came.numbers
         return self._compared(vector, output, kind, parts[-1])
 
     def _compared(self, vector: Question, output: np.ndarray, kind: str, last: Part) -> Found:
@@ -152,7 +148,7 @@ class Attending(Judge):
         return row
 
     def _verdict(self, vector: Question, found: Found) -> Said:
-        call = call_of(self.speech.way, found.last.case, found.last.given)
+        call = found.last.call
         blind = not vector.visible.any(-1).all()
         if found.trouble:
             if vector.kind not in ("float32", "float64"):
@@ -173,9 +169,3 @@ class Attending(Judge):
             return Said(Verdict.NOT_JUDGED, "the tolerance exceeds the range of the values")
         self.largest = max(self.largest, found.ratio)
         return Said(Verdict.HOLDS, f"error {found.ratio:.2g} of its tolerance, {own}")
-
-
-def _without_flags(way: Conventions) -> Conventions:
-    """The way of a target whose flags are left alone."""
-    causal = "never" if way.causal == "asked" else way.causal
-    return dataclasses.replace(way, causal=causal, window="")

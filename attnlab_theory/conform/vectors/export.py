@@ -21,17 +21,17 @@ OPSET = 23
 
 def about(own: Own) -> dict[str, Any]:
     """What a case is, in plain values."""
-    case, way = own.case, own.way
+    case, chosen = own.case, own.chosen
     return {
         "name": own.name,
         "kind": own.kind,
-        "type": case.kind,
-        "causal": case.causal,
-        "window": case.window,
-        "alignment": way.alignment,
-        "scale": way.factor(case),
-        "softcap": case.softcap,
-        "groups": "h % groups" if way.interleaved else "h // (heads / groups)",
+        "type": case.type,
+        "causal": case["causal"],
+        "window": case["window"],
+        "alignment": chosen["alignment"],
+        "scale": own.problem().scale,
+        "softcap": case["softcap"],
+        "groups": "h % groups" if chosen["interleaved"] else "h // (heads / groups)",
         "features": own.features(),
         "no_ops": list(own.no_ops),
         "invariances": own.invariances(),
@@ -42,7 +42,10 @@ def arrays_of(own: Own) -> dict[str, np.ndarray]:
     """What is handed over, [b h t d], what a query sees in all, and the answer with its tolerance, [b h t e]."""
     given = own.given()
     exact, bound = own.answer()
-    found = {"q": given.q, "k": given.k, "v": given.v, "mask": given.mask, "bias": given.bias}
+    mask = given.get("pair_mask")
+    if mask is not None and not own.case["pair mask axes"]:
+        mask = mask[0, 0]
+    found = {x: given[x] for x in "qkv"} | {"mask": mask, "bias": given["bias"][0] if "bias" in given else None}
     shown = own.problem().visible
     more = {"visible": shown if shown.shape[0] > 1 else shown[0, 0], "output": exact.output, "tolerance": bound}
     return {name: np.ascontiguousarray(x) for name, x in {**found, **more}.items() if x is not None}
@@ -72,7 +75,7 @@ def export_npz(place: Path, cases: Sequence[Own] = OURS) -> Path:
 
 def sayable(own: Own) -> bool:
     """Whether ONNX's operator can say a case: it knows one order of groups, and its scale is a float32."""
-    return not own.way.interleaved and own.case.kind != "float64"
+    return not own.chosen["interleaved"] and own.case.type != "float64"
 
 
 def export_onnx(folder: Path, cases: Sequence[Own] = OURS) -> Path:
@@ -88,7 +91,7 @@ def export_onnx(folder: Path, cases: Sequence[Own] = OURS) -> Path:
     except ImportError as error:
         raise ValueError(f"--export onnx needs onnx ({error}): pip install 'attnlab[conformance]'") from None
     for own in filter(sayable, cases):
-        kind = np.dtype(narrow if own.case.kind == "bfloat16" else own.case.kind)
+        kind = np.dtype(narrow if own.case.type == "bfloat16" else own.case.type)
         given, said = _onnx_inputs(own, kind)
         found = arrays_of(own)
         data = folder / f"test_conform_{VERSION}_{own.name}" / "test_data_set_0"
@@ -117,19 +120,18 @@ def _make(folder: Path) -> None:
 
 def _onnx_inputs(own: Own, kind: np.dtype) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Inputs and attributes of the operator. A mask says windows, and triangles that it would cut elsewhere."""
-    case, given = own.case, own.given()
-    said: dict[str, Any] = {} if case.scale is None else {"scale": float(case.scale)}
-    if case.softcap is not None:
-        said["softcap"] = float(case.softcap)
-    mask = given.mask
-    if case.causal and case.queries == case.keys:
+    case, given = own.case, arrays_of(own)
+    said: dict[str, Any] = {} if case["scale"] is None else {"scale": float(case["scale"])}
+    if case["softcap"] is not None:
+        said["softcap"] = float(case["softcap"])
+    mask = given.get("mask")
+    if case["causal"] and case["queries"] == case["keys"]:
         said["is_causal"] = 1
-    elif case.causal or case.window is not None:
-        shown = own.problem().visible
-        mask = shown[0, 0] if shown.shape[0] == 1 else shown
-    inputs = {"Q": given.q.astype(kind), "K": given.k.astype(kind), "V": given.v.astype(kind)}
-    if given.bias is not None:
-        bias = given.bias[None] if mask is None else np.where(mask, given.bias[None], -np.inf)
+    elif case["causal"] or case["window"] is not None:
+        mask = given["visible"]
+    inputs = {name.upper(): given[name].astype(kind) for name in "qkv"}
+    if "bias" in given:
+        bias = given["bias"][None] if mask is None else np.where(mask, given["bias"][None], -np.inf)
         inputs["attn_mask"] = bias.astype(kind)
     elif mask is not None:
         inputs["attn_mask"] = mask

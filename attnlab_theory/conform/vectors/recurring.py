@@ -5,16 +5,18 @@ state is. They tell whether its decay is a logarithm, and whether it corrects by
 argument for, or does otherwise by design, cannot be said.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
-from attnlab_theory.conform.calls import Reply, call
+from attnlab_theory.conform.calling import Answer, raw, read
+from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.declarations import searched
-from attnlab_theory.conform.finding import Trouble, misshapen
+from attnlab_theory.conform.finding import Trouble
 from attnlab_theory.conform.kinds.recurrence import DECAYS, RECURRENCE
-from attnlab_theory.conform.layouts import has_batch, has_heads, laid_out, taken_in
+from attnlab_theory.conform.operands import ordered
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.conform.vectors.judging import Compared, Judge, rounds
 from attnlab_theory.conform.vectors.reading import Vector
@@ -173,9 +175,9 @@ class Recurring(Judge):
         asked = question(vector)
         self._refuse_unsayable(asked)
         kind = str(asked.q.dtype)
-        given = [asked.q, asked.k, asked.v]
         more = ", ".join(name for name in ("decay", "beta", "state") if getattr(asked, name) is not None)
-        shapes = (f"{name} {[*laid_out(x, self.form.layout).shape]}" for name, x in zip("qkv", given, strict=False))
+        axes = {x: ordered(y, self.form.layout) for x, y in self._case(asked).arrays[:3]}
+        shapes = (f"{x} {[*self._case(asked).shape(y)]}" for x, y in axes.items())
         words = f"{', '.join(shapes)}{', ' * bool(more)}{more}, {kind}"
         output, state, trouble, answered = self._asked(asked, wide=self.wide)
         if trouble:
@@ -212,15 +214,12 @@ class Recurring(Judge):
         for members, heads in self._parts(*asked.q.shape[:2]):
             cut = {name: x[members, heads] for name, x in asked._asdict().items() if isinstance(x, np.ndarray)}
             part = asked._replace(**cut)
-            reply = self._made(part, wide=wide)
-            if reply.trouble:
-                return output, None, reply.trouble, ""
-            expected = laid_out(part.v, self.form.layout).shape
-            if reply.arrays[0].shape != expected:
-                return output, None, misshapen(reply.arrays[0].shape, expected), ""
-            answered = reply.kind
-            output[members, heads] = taken_in(reply.arrays[0], self.form.layout)
-            second = reply.arrays[1] if len(reply.arrays) > 1 and "state" not in self.why else None
+            answer = self._made(part, wide=wide)
+            if answer.trouble:
+                return output, None, answer.trouble, ""
+            answered = answer.kind
+            output[members, heads] = answer.numbers
+            second = None if "state" in self.why else answer.second
             if second is None or second.shape != self._of_state(present[members, heads]).shape:
                 whole = False
             else:
@@ -231,50 +230,40 @@ class Recurring(Judge):
     def _parts(self, batch: int, heads: int) -> Iterator[tuple[slice, slice]]:
         """The calls, as few as the layout allows."""
         layout = self.form.layout
-        members = [slice(0, batch)] if has_batch(layout) else [slice(i, i + 1) for i in range(batch)]
+        members = [slice(0, batch)] if "b" in layout else [slice(i, i + 1) for i in range(batch)]
         return itertools.product(
-            members, [slice(0, heads)] if has_heads(layout) else [slice(i, i + 1) for i in range(heads)]
+            members, [slice(0, heads)] if "h" in layout else [slice(i, i + 1) for i in range(heads)]
         )
 
-    def _made(self, part: Question, *, wide: bool) -> Reply:
+    def _case(self, asked: Question) -> Case:
+        """The arrays of a call, without its state."""
+        (b, h, t, d), e = asked.q.shape, asked.v.shape[-1]
+        sizes = {"batch": b, "heads": h, "queries": t, "keys": t, "width": d, "value_width": e}
+        case = self.form.with_arrays(RECURRENCE, RECURRENCE.case({**sizes, "type": str(asked.q.dtype)}))
+        given = {"beta": asked.beta, self.decays: asked.decay}
+        taken = [(x, y) for x, y in case.arrays if x in "qkv" or given.get(x) is not None or x in self.required]
+        return dataclasses.replace(case, arrays=tuple(taken)).replaced(parts=(t,))
+
+    def _made(self, part: Question, *, wide: bool) -> Answer:
         """One call."""
-        form, kind = self.form, part.q.dtype
-        layout, named, plain = form.layout, {}, {}
+        case, form = self._case(part), self.form
+        given = {"q": part.q, "k": part.k, "v": part.v}
+        axes = {x: "bhtd" if wide and x == self.decays else y for x, y in case.arrays}
+        case = dataclasses.replace(case, arrays=tuple(axes.items()))
         for role, x in ((self.decays, part.decay), ("beta", part.beta)):
-            if role not in self.form.names:
-                continue
-            by_channel = form.axes_of(role) == "bhtd" or (wide and role == self.decays)
-            if x is None and role not in self.required:
-                continue
-            if x is None:
-                x = np.zeros((*part.q.shape[:3], 1), kind)
-            if role == self.decays and not self.logarithm:
-                x = np.exp(x)
-            x = np.broadcast_to(x, (*part.q.shape[:3], WIDTH if by_channel else 1)).astype(kind)
-            named[form.names[role]] = laid_out(x, layout) if by_channel else laid_out(x, layout)[..., 0]
-        if part.state is not None:
-            named[form.names["state"]] = self._of_state(part.state).astype(kind)
-        elif "state" in form.required:
-            plain[form.names["state"]] = None
-        if "returns" in form.names:
-            plain[form.names["returns"]] = True
-        if "chunk" in form.required:
-            plain[form.names["chunk"]] = part.q.shape[2]
+            if role in axes:
+                x = np.zeros((*part.q.shape[:3], 1)) if x is None else x
+                x = np.exp(x) if role == self.decays and not self.logarithm else x
+                x = np.broadcast_to(x, case.shape("bhtd")).astype(part.q.dtype)
+                given[word(role)] = x[tuple(slice(None) if axis in axes[role] else 0 for axis in "bhtd")]
+        state = {} if part.state is None else {form.names["state"]: self._of_state(part.state).astype(part.q.dtype)}
         if self.flag:
-            plain[self.flag] = part.factor
+            form = dataclasses.replace(form, always={**form.always, self.flag: part.factor})
         self.calls += 1
-        return call(
-            self.caller,
-            *(laid_out(x, layout) for x in (part.q, part.k, part.v)),
-            named={name: np.ascontiguousarray(x) for name, x in named.items()},
-            plain=plain,
-            framework=form.framework,
-            kind=str(kind),
-        )
+        answer = raw(self.caller, form, case, made=given, named=state)
+        return answer if answer.trouble else read(RECURRENCE, form, answer, case)
 
     def _of_state(self, x: np.ndarray) -> np.ndarray:
         """A state [b h d e] as the target has it: the layout says whether there are batch and heads."""
-        layout = self.form.layout
         x = x.swapaxes(2, 3) if self.turned else x
-        x = x if has_heads(layout) else x[:, 0]
-        return x if has_batch(layout) else x[0]
+        return x[tuple(slice(None) if axis in self.form.layout else 0 for axis in "bh")]

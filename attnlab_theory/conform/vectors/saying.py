@@ -6,15 +6,17 @@ A target without batch, heads, shared keys or masks by head is called once for e
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.case import storage
-from attnlab_theory.conform.layouts import has_batch, has_heads
-from attnlab_theory.conform.vectors.cases import Arrays, Case
-from attnlab_theory.conform.vectors.conventions import Conventions
+from attnlab_theory.conform import scales
+from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.calling import HIDES, Answer, Convention, ask
+from attnlab_theory.conform.case import Case, storage
+from attnlab_theory.conform.kinds.softmax.declaration import BY_HEAD, SOFTMAX, visible
+from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.vectors.questions import Question
 
 
@@ -25,17 +27,28 @@ class Unsayable(Exception):
 class Part(NamedTuple):
     """One call of the target, and the place of its answer in the vector's."""
 
+    convention: Convention
     case: Case
-    given: Arrays
+    given: Mapping[str, np.ndarray]
     members: slice
     heads: slice
+
+    @property
+    def call(self) -> str:
+        """It in words."""
+        return self.convention.call(self.case)
+
+    def ask(self, caller: Caller) -> Answer:
+        """Make it."""
+        made = {**self.case.operands(), **self.given}
+        return ask(SOFTMAX, caller, self.convention, self.case, made)
 
 
 @dataclasses.dataclass(frozen=True)
 class Speech:
     """How a target is called for vectors."""
 
-    way: Conventions
+    convention: Convention
     shares: bool = False
     """Whether it takes fewer heads of keys than of queries, of which neighbours share one."""
     adds: bool = False
@@ -47,67 +60,63 @@ class Speech:
         Raises:
             Unsayable: if there is no argument for something.
         """
-        way = self.way
-        if asked.kind == "bfloat16" and way.framework == "numpy":
+        names, chosen = self.convention.names, self.convention.chosen
+        if asked.kind == "bfloat16" and self.convention.framework == "numpy":
             raise Unsayable("numpy has no bfloat16")
-        if way.same_width and asked.v.shape[-1] != asked.q.shape[-1]:
+        if chosen["same width"] and asked.v.shape[-1] != asked.q.shape[-1]:
             raise Unsayable("its values must be as wide as keys")
-        case = self._numbers(asked)
-        case, mask = self._flags(asked, case)
+        case, mask = self._flags(asked, self._numbers(asked))
         bias = asked.bias
-        if bias is not None and "bias" not in way.names and not self.adds:
+        if bias is not None and "bias" not in names and not self.adds:
             raise Unsayable("it takes no numbers that are added to scores")
-        added = bias is not None and "bias" not in way.names
-        if mask is not None and (added or not way.mask):
+        added = bias is not None and "bias" not in names
+        if mask is not None and (added or "pair mask" not in names):
             numbers = 0.0 if bias is None else bias
             bias, mask = np.where(mask, numbers, -np.inf).astype(asked.q.dtype), None
         return list(self._cut(asked, case, mask, bias))
 
     @property
     def _hides(self) -> bool:
-        return bool(self.way.mask) or "bias" in self.way.names
+        return bool({"pair mask", "bias"} & {*self.convention.names})
+
+    @property
+    def without_flags(self) -> "Speech":
+        """The same, whose flags are left alone."""
+        chosen = {**self.convention.chosen, "window": ""}
+        chosen |= {"causal": "never"} if chosen["causal"] == "asked" else {}
+        return dataclasses.replace(self, convention=dataclasses.replace(self.convention, chosen=chosen))
 
     def _numbers(self, asked: Question) -> Case:
         """The case with its scale and its cap."""
-        way = self.way
+        names, chosen = self.convention.names, self.convention.chosen
         (b, h, t, d), (g, s, e) = asked.q.shape, (asked.k.shape[1], *asked.v.shape[2:])
-        case = Case(
-            batch=b,
-            heads=h,
-            groups=g,
-            queries=t,
-            keys=s,
-            width=d,
-            value_width=e,
-            kind=asked.kind,
-            scale=asked.scale,
-            softcap=asked.softcap,
-        )
+        sizes = {"batch": b, "heads": h, "groups": g, "queries": t, "keys": s, "width": d, "value_width": e}
         scale = d**-0.5 if asked.scale is None else asked.scale
-        if "scale" in way.names:
-            if asked.scale is None and way.scale != "rsqrt":
-                case = dataclasses.replace(case, scale=scale)
-        elif not np.isclose(way.factor(dataclasses.replace(case, scale=None)), scale, rtol=1e-12):
+        own = np.isclose(scales.factor(chosen["scale"], d), scale, rtol=1e-12)
+        if "scale" not in names and not own:
             raise Unsayable("it takes no scale")
-        if asked.softcap is None and way.fixed_softcap is not None:
+        if asked.softcap is None and chosen["fixed_softcap"] is not None:
             raise Unsayable("it always caps its scores")
-        if "softcap" not in way.names and asked.softcap != way.fixed_softcap:
+        if "softcap" not in names and asked.softcap != chosen["fixed_softcap"]:
             raise Unsayable("it takes no softcap")
-        return case
+        numbers = {"scale": scale if "scale" in names and not (asked.scale is None and own) else None}
+        numbers |= {"softcap": asked.softcap if "softcap" in names else None}
+        return SOFTMAX.case({**sizes, **numbers, "type": asked.kind})
 
     def _flags(self, asked: Question, case: Case) -> tuple[Case, np.ndarray | None]:
         """The case with those flags that show what the vector shows, and the mask that is left."""
-        causal = [False]
-        if self.way.causal == "asked" and asked.causal:
-            causal = [True, False]
+        names, chosen = self.convention.names, self.convention.chosen
+        causal = (
+            [True, False] if chosen["causal"] == "asked" and asked.causal else [HIDES.get(chosen["causal"], False)]
+        )
         windows: list[int | None] = [None]
-        if self.way.window and "window" in self.way.names and asked.before is not None:
+        if chosen["window"] and "window" in names and asked.before is not None:
             windows = [asked.before + 1, asked.before, 2 * asked.before, None]
         for flag, window in itertools.product(causal, windows):
-            trial = dataclasses.replace(case, causal=flag, window=window)
-            if self.way.alignment == "square" and (flag or window is not None) and case.queries != case.keys:
+            trial = case.replaced(causal=flag, window=window)
+            if chosen["alignment"] == "square" and (flag or window is not None) and case["queries"] != case["keys"]:
                 continue
-            shown = np.broadcast_to(self.way.visible(trial, None), asked.visible.shape)
+            shown = np.broadcast_to(visible(trial, chosen), asked.visible.shape)
             for mask in (None, asked.own, asked.visible):
                 if np.array_equal(shown if mask is None else shown & mask, asked.visible):
                     return trial, mask
@@ -119,10 +128,15 @@ class Speech:
 
     def _cut(self, asked: Question, case: Case, mask: np.ndarray | None, bias: np.ndarray | None) -> Iterator[Part]:
         """The calls, as few as the target allows."""
+        convention = self.convention
+        if bias is not None and "bias" not in convention.names:
+            # Who adds what it gets in the place of a mask.
+            names = {role.replace("pair mask", "bias"): name for role, name in convention.names.items()}
+            convention = dataclasses.replace(convention, names=names)
         (b, h), g = asked.q.shape[:2], asked.k.shape[1]
-        each_member = b > 1 and (not has_batch(self.way.layout) or _differs(bias, 0))
-        each_head = h > 1 and not has_heads(self.way.layout)
-        by_head = self.way.by_head and mask is not None
+        each_member = b > 1 and ("b" not in convention.layout or _differs(bias, 0))
+        each_head = h > 1 and "h" not in convention.layout
+        by_head = convention.chosen["by_head"] and mask is not None
         if mask is not None and not by_head:
             each_member, each_head = (
                 each or (size > 1 and _differs(mask, axis))
@@ -134,19 +148,20 @@ class Speech:
         heads = [slice(i, i + 1) for i in range(h)] if each_head else [slice(0, h)]
         for some, few in itertools.product(members, heads):
             keys = few if each_head else slice(None)
-            q = asked.q[some, few]
-            part = dataclasses.replace(
-                case,
-                batch=q.shape[0],
-                heads=q.shape[1],
-                groups=k[some, keys].shape[1],
-                mask="none" if mask is None else "random",
-                by_head=by_head,
-                bias=bias is not None,
-            )
-            shown = None if mask is None else mask[some, few] if by_head else mask[some, few][0, 0]
-            added = None if bias is None else bias[some, few][0].astype(storage(asked.kind))
-            yield Part(part, Arrays(q, k[some, keys], v[some, keys], shown, added), some, few)
+            given = {"q": asked.q[some, few], "k": k[some, keys], "v": v[some, keys]}
+            words: dict[str, Any] = {}
+            if mask is not None:
+                words |= {"pair mask": "all", **(BY_HEAD if by_head else {})}
+                given["pair_mask"] = mask[some, few] if by_head else mask[some, few][:1, :1]
+            if bias is not None:
+                words["bias"] = "zeros"
+                given["bias"] = bias[some, few][:1].astype(storage(asked.kind))
+            # What must be there, and says nothing.
+            idle = {role: OPERANDS[role].idle for role in convention.required if role in convention.names}
+            words = {role: word for role, word in idle.items() if word} | words
+            sizes = {"batch": len(given["q"]), "heads": given["q"].shape[1], "groups": given["k"].shape[1]}
+            part = convention.with_arrays(SOFTMAX, case.replaced(**sizes, **words))
+            yield Part(convention, part, given, some, few)
 
 
 def _differs(x: np.ndarray | None, axis: int) -> bool:

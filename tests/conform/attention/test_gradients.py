@@ -8,8 +8,7 @@ import pytest
 from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.kinds.softmax.slopes import slopes
-from attnlab_theory.conform.vectors.cases import Case, arrays
-from attnlab_theory.conform.vectors.conventions import Conventions
+from tests.conform.judging import asked
 from tests.conform.judging import suite as suite_of
 
 
@@ -43,24 +42,20 @@ def test_right_gradients_of_jax_hold_and_a_stopped_one_fails():
     [
         {},
         {"softcap": 1.5},
-        {"bias": True},
-        {"bias": True, "bias_by_element": True},
-        {"mask": "random"},
+        {"bias": "normal"},
+        {"bias": "normal", "bias axes": "bhts"},
+        {"pair mask": "random"},
     ],
     ids=str,
 )
 def test_the_reference_gradient_is_the_slope_of_the_reference(more):
-    case, way = Case(queries=3, keys=4, kind="float64", **more), Conventions(mask="bool-keep")
-    given = arrays(case)
+    spec = {"queries": 3, "keys": 4, "type": "float64", **more}
+    _, given, problem = asked(spec)
     r = np.random.default_rng(1)
     c = r.standard_normal((2, 2, 3, 3))
-    problem = way.problem(given, case)
     found = slopes(problem, attend(problem), c)
-    for name in ("q", "k", "v", *(["bias"] if case.bias else [])):
-        x = getattr(given, name)
+    for name in ("q", "k", "v", *(["bias"] if "bias" in more else [])):
+        x = given[name]
         step = r.standard_normal(x.shape) * 1e-6
-        ends = [
-            (c * attend(way.problem(given._replace(**{name: x + sign * step}), case)).output).sum()
-            for sign in (1, -1)
-        ]
+        ends = [(c * attend(asked(spec, {**given, name: x + sign * step})[-1]).output).sum() for sign in (1, -1)]
         assert (ends[0] - ends[1]) / 2 == pytest.approx((getattr(found, name) * step).sum(), rel=1e-6)

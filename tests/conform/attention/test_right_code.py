@@ -8,11 +8,9 @@ from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.kinds.softmax import laws
 from attnlab_theory.conform.kinds.softmax.reference import attend as exactly
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
-from attnlab_theory.conform.vectors.cases import Arrays, Case
-from attnlab_theory.conform.vectors.conventions import Conventions
 from tests.conform import right
 from tests.conform.attention.wrong_together import attend, back
-from tests.conform.judging import cases_of
+from tests.conform.judging import asked, cases_of
 from tests.conform.judging import suite as suite_of
 
 
@@ -161,14 +159,13 @@ def test_what_a_scale_loses_below_the_smallest_number_of_half_precision_is_withi
     target, small, seed
 ):
     r = np.random.default_rng(seed)
-    case = Case(queries=5, keys=5, width=64, kind="float16")
     # Alike in all channels, so that what is lost adds up.
     few, many = 1e-7 * r.uniform(1, 8, (2, 2, 5, 1)), r.uniform(-6e4, 6e4, (2, 2, 5, 1))
     q, k = (np.repeat(x, 64, -1).astype("float16") for x in ((few, many) if small == "q" else (many, few)))
-    given = Arrays(q, k, r.standard_normal((2, 2, 5, 3)).astype("float16"), None, None)
-    problem = Conventions().problem(given, case)
+    given = {"q": q, "k": k, "v": r.standard_normal((2, 2, 5, 3)).astype("float16")}
+    *_, problem = asked({"length": 5, "width": 64, "type": "float16"}, given)
     exact = exactly(problem)
-    error = np.abs(target(given.q, given.k, given.v).astype(float) - exact.output)
+    error = np.abs(target(**given).astype(float) - exact.output)
     assert (error <= tolerance(problem, exact, "float16").output).all()
 
 

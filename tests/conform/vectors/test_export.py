@@ -29,7 +29,7 @@ def test_all_kinds_types_and_features_are_there():
     assert {own.kind for own in OURS} == {
         *("softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias")
     }
-    assert {own.case.kind for own in OURS} == {"float16", "bfloat16", "float32", "float64"}
+    assert {own.case.type for own in OURS} == {"float16", "bfloat16", "float32", "float64"}
     useful = {feature for own in OURS for feature in own.features() if feature not in own.no_ops}
     assert useful >= {"scale", "mask", "mask of each head", "causal", "window", "alignment", "softcap", "bias"}
     assert {name for own in OURS for name in own.invariances()} == {
@@ -37,6 +37,20 @@ def test_all_kinds_types_and_features_are_there():
         "numbers in hidden values",
     }
     assert len({own.name for own in OURS}) == len(OURS)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "first", "last"),
+    [
+        ("bias_mask_float64", "bias", 0.61832022188395, 0.37092401457888),
+        ("causal_large_scores_float64", "q", 90.91452127202385, 38.51881474409918),
+        ("huge_hidden_values_float32", "v", -0.77790582, 7e4),
+    ],
+)
+def test_version_1_has_the_numbers_that_it_always_had(name, array, first, last):
+    (own,) = (each for each in OURS if each.name == name)
+    numbers = own.given()[array].ravel()
+    assert (VERSION, numbers[0], numbers[-1]) == (1, pytest.approx(first), pytest.approx(last))
 
 
 @pytest.fixture(scope="module")

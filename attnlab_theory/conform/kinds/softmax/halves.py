@@ -7,8 +7,8 @@ The rule is told, and nobody fails for it: a tolerance is derived, and this one 
 
 import numpy as np
 
+from attnlab_theory.conform.case import rounded
 from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem
-from attnlab_theory.conform.vectors.cases import rounded
 
 
 def share(given: Problem, exact: Attended, output: np.ndarray, kind: str) -> float:
