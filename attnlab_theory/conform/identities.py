@@ -75,20 +75,26 @@ class RightAt:
     def __call__(self, judge: Judge) -> Finding:
         """Try it."""
         cases = judge.cases(self.of(judge))
-        found = judge.values(
+        return judge.values(
             cases, may_refuse_all=self.may_refuse_all, may_refuse=lambda each: self.may_refuse(each.trouble)
         )
-        if self.may_refuse_all and found.verdict is Verdict.CONVENTION:
-            judge.refused |= {case.type for case in cases}
-        return found
+
+
+def _is_taken(judge: Judge, spec: Spec) -> bool:
+    """Whether a case can be asked, and is not refused."""
+    trouble = [judge.remembered(case).trouble for case in judge.cases([spec])[:1]]
+    return bool(trouble) and not (trouble[0] and trouble[0].refuses)
 
 
 def features(judge: Judge) -> dict[str, list[Mapping[str, Any]]]:
-    """The features that a target can be asked, with their values; sizes are one of them."""
+    """The features that a target can be asked, with their values; sizes are one of them.
+
+    A type that is refused by itself is none: its own law tells that.
+    """
 
     def first(value: Any) -> Mapping[str, Any] | None:
         some = value if isinstance(value, tuple) else (value,)
-        return next((x for x in some if not x or judge.cases([x])), None)
+        return next((x for x in some if not x or (_is_taken(judge, x) if "type" in x else judge.cases([x]))), None)
 
     found = {
         name: [x for x in map(first, values) if x is not None]
@@ -137,19 +143,15 @@ class Covering:
         yield from covering(columns, (*columns,) if self.triples else (), judge.apart)
 
     @staticmethod
-    def case(judge: Judge, row: Mapping[str, Mapping[str, Any]], seed: int = 0) -> Case | None:
-        """The case of a row; if it cannot be asked, with one feature less, or with as many keys as queries."""
+    def of_row(judge: Judge, row: Mapping[str, Mapping[str, Any]], seed: int = 0) -> list[Case]:
+        """The cases of a row, by each flag that the row says nothing of. If it cannot be asked, with one feature
+        less, or with as many keys as queries."""
         whole = {"sizes": judge.kind.columns["sizes"][0], **row}
         fewer = [{x: y for x, y in whole.items() if x != name} for name in row if name != "sizes"]
         specs = [{x: y for value in each.values() for x, y in value.items()} for each in (whole, *fewer)]
-        specs.append({x: y for x, y in specs[0].items() if x != "keys"} | {"keys": specs[0]["queries"]})
-        for spec in specs:
-            spec["seed"] = seed
-            if spec.get("type") in judge.refused:
-                del spec["type"]
-            if found := judge.cases([spec]):
-                return found[0]
-        return None
+        if "queries" in specs[0]:
+            specs.append(specs[0] | {"keys": specs[0]["queries"]})
+        return next(filter(None, (judge.cases([{**spec, "seed": seed}]) for spec in specs)), [])
 
     def cases(self, judge: Judge) -> Iterator[tuple[Case, Mapping[str, Mapping[str, Any]]]]:
         """The cases, with their rows. Where some features are refused together, those of the other pairs follow."""
@@ -157,12 +159,12 @@ class Covering:
         while apart != judge.apart:
             apart = judge.apart
             for seed, row in enumerate(self.rows(judge)):
-                case = self.case(judge, row, seed)
-                if case is not None and case not in asked:
-                    asked.add(case)
-                    yield case, row
-                    if apart != judge.apart:
-                        break
+                for case in self.of_row(judge, row, seed):
+                    if case not in asked:
+                        asked.add(case)
+                        yield case, row
+                if apart != judge.apart:
+                    break
 
     def __call__(self, judge: Judge) -> Finding:
         """Try it."""
@@ -201,16 +203,16 @@ class Covering:
             return False
 
         def refuses(some: Mapping[str, Mapping[str, Any]], words: str) -> bool:
-            small = self.case(judge, some)
-            other = None if small is None else judge.ask(small).trouble
+            other = next((judge.ask(small).trouble for small in self.of_row(judge, some)), None)
             if is_polite(other):
                 told.setdefault(words, other)  # pyright: ignore[reportArgumentType]
             return is_polite(other)
 
-        is_shared = (case["groups"] or 0) < case["heads"]
+        is_shared = case["groups"] is not None and case["groups"] < case["heads"]
         if is_shared or case["width"] > USUAL_WIDTH or case["heads"] > USUAL_HEADS:
             sizes = {"sizes": row["sizes"]} if "sizes" in row else {}
-            words = f"{case['heads']} heads on {case['groups']} of width {case['width']}"
+            groups = f" on {case['groups']}" * (case["groups"] is not None)
+            words = f"{case['heads']} heads{groups} of width {case['width']}"
             if sizes and refuses({**sizes, **({"groups": row["groups"]} if row.get("groups") else {})}, words):
                 return True
         first = judge.kind.columns
@@ -220,16 +222,6 @@ class Covering:
                 judge.apart |= {frozenset(names)}
                 return True
         return False
-
-
-def right_at_pairs(columns: Mapping[str, Sequence[Any]]) -> Law:
-    """The law that every number is right wherever two features of the sizes stand beside each other.
-
-    Args:
-        columns: the features, in the order of the roles. Several roles of one feature are a tuple.
-    """
-    rows = [[x if isinstance(x, tuple) else (x,) for x in row.values()] for row in covering(columns)]
-    return right_at(tuple(itertools.chain(*row)) for row in rows)
 
 
 OF_TYPES = (
@@ -245,41 +237,6 @@ OF_TYPES = (
 def right_in(kind: str, specs: Iterable[Mapping[str, Any]] = OF_TYPES) -> Law:
     """The law that every number is right at some cases in a type, which may be refused."""
     return right_at(({"type": kind, **each} for each in specs), may_refuse_all=True)
-
-
-def right_beside(features: Sequence[Mapping[str, Any]]) -> Law:
-    """The law that every number is right where two features stand beside each other and all else is usual."""
-    return right_at(
-        {**one, **other, "seed": seed}
-        for seed, (one, other) in enumerate(itertools.combinations(features, 2))
-        if not {*one} & {*other}
-    )
-
-
-def right_together(columns: Mapping[str, Sequence[Mapping[str, Any]]], triples: Sequence[str] = ()) -> Law:
-    """The law that every number is right wherever two features stand beside each other, or three of some.
-
-    Args:
-        columns: the values of each feature, as cases in short. What a target cannot be asked, or refuses by itself,
-            is left out.
-        triples: the features of which every three are asked.
-    """
-
-    def law(judge: Judge) -> Finding:
-        can = {name: [x for x in values if _is_taken(judge, x)] for name, values in columns.items()}
-        rows = covering({name: values for name, values in can.items() if len(values) > 1}, triples)
-        specs = [
-            {"seed": seed} | dict(each for x in row.values() for each in x.items()) for seed, row in enumerate(rows)
-        ]
-        return judge.values(judge.cases(specs))
-
-    return law
-
-
-def _is_taken(judge: Judge, spec: Spec) -> bool:
-    """Whether a case can be asked, and is not refused."""
-    trouble = [judge.remembered(case).trouble for case in judge.cases([spec])[:1]]
-    return bool(trouble) and not (trouble[0] and trouble[0].refuses)
 
 
 def more_keys(judge: Judge) -> dict[str, Any]:

@@ -145,8 +145,6 @@ class Judge:
         self._within = functools.lru_cache(MOST_MADE)(self._within_of)
         if self.trials:
             self.remembered(self.trial)
-        self.refused: set[str] = set()
-        """Types that are refused."""
         self.apart: frozenset[frozenset[str]] = frozenset()
         """Features that are refused together."""
         self.told: dict[str, tuple[str, Trouble | None]] = {}

@@ -22,6 +22,7 @@ import numpy as np
 
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.identities import (
+    Covering,
     again,
     apart,
     empty_batch,
@@ -30,7 +31,6 @@ from attnlab_theory.conform.identities import (
     more_keys,
     right_at,
     right_in,
-    right_together,
     sized,
     untouched,
     visible,
@@ -151,6 +151,8 @@ LATENT = Kind(
     ),
     right=right,
     reads=(more_keys,),
+    columns=COLUMNS,
+    compiled={"sizes": COLUMNS["sizes"][:2]},
     laws={
         "weights": explained,
         "plain": right_at({"seed": seed} for seed in range(6)),
@@ -165,7 +167,7 @@ LATENT = Kind(
         "float64": right_in("float64", OF_TYPES),
         "float16": right_in("float16", OF_TYPES),
         "bfloat16": right_in("bfloat16", OF_TYPES),
-        "pairs": right_together(COLUMNS),
+        "pairs": Covering(),
         "future": future((5, 17), (5,), [{"latents": "4 * {x}"}, {"latents": "{x} + 1e3"}], batch=1, causal=True),
         "same result": again({"seed": 11}, [{"seed": 11, "length": 17}, {"seed": 11, "type": "float64"}]),
         "elements apart": apart({"batch": 3, "heads": 3, "seed": 7}, ("q",)),

@@ -20,7 +20,7 @@ from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.declarations import as_one, refused_in_words, rows_of
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.identities import again, right_at, right_in, right_together, untouched
+from attnlab_theory.conform.identities import Covering, again, right_at, right_in, untouched
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds.softmax.slopes import room, slopes
@@ -156,6 +156,8 @@ def backward(name: str, forward: Judge) -> Kind:
         ),
         right=right_of(name),
         reads=(lambda judge: {x: chosen[x] for x in ("alignment", "more keys") if x in chosen},),
+        columns={"sizes": sizes, "types": types, "masks": masks, "scale": [{}, {"scale": 0.3}]},
+        compiled={"sizes": sizes[:2]},
         laws={
             "plain": right_at({"seed": seed} for seed in range(3)),
             "differences": Differences(name, forward),
@@ -163,9 +165,7 @@ def backward(name: str, forward: Judge) -> Kind:
             "large": right_at({"values": "large", "seed": seed} for seed in range(2)),
             "float64": right_in("float64"),
             "float16": right_in("float16"),
-            "pairs": right_together(
-                {"sizes": sizes, "types": types, "masks": masks, "scale": [{}, {"scale": 0.3}]}
-            ),
+            "pairs": Covering(),
             "same result": again({"seed": 11}, [{"seed": 11, "length": 17}]),
             "inputs unchanged": untouched([{}, {"memory": "rows"}]),
         },

@@ -29,13 +29,13 @@ from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.identities import (
+    Covering,
     again,
     apart,
     empty_batch,
     future,
     prefixes,
     right_at,
-    right_beside,
     right_in,
     sized,
     untouched,
@@ -246,9 +246,14 @@ BLOCKS = (130, 17, 65, 15, 16, 63, 64, 127, 128, 129)  # Those first that are tr
 REPLACED = [dict.fromkeys("qkv", "4 * {x}"), dict.fromkeys("qkv", "{x} + 1e3")]
 """What becomes of later tokens, of which earlier ones know nothing."""
 
-SWITCHES = {"mask": "padded", "memory": "rows", "length": 17, "type": "float64", "width": 7}
-BESIDE = [{"values": "large"}, {"values": "offset"}, *({name: x} for name, x in SWITCHES.items())]
-"""What is set beside each other, two at a time."""
+COLUMNS = {
+    "sizes": [{}, {"length": 17}, {"width": 7}, {"length": 17, "width": 7}],
+    "types": [{}, {"type": "float64"}],
+    "padding": [{}, {"mask": "padded"}],
+    "memory": [{}, {"memory": "rows"}],
+    "values": [{}, {"values": "large"}, {"values": "offset"}],
+}
+"""What is set beside each other. A flag that hides the future is tried both ways with each of them."""
 
 LINEAR = Kind(
     operands=("q", "k", "v", "mask", "causal"),
@@ -271,6 +276,8 @@ LINEAR = Kind(
     ),
     right=right,
     reads=(guard, more_keys),
+    columns=COLUMNS,
+    compiled={"sizes": COLUMNS["sizes"][:2]},
     laws={
         "plain": right_at({"seed": seed} for seed in range(6)),
         "one token": right_at(sized((1, 1, 4, 3), (1, 1, 1, 1), (6, 6, 1, 1))),
@@ -288,7 +295,7 @@ LINEAR = Kind(
         "float64": right_in("float64"),
         "float16": right_in("float16"),
         "bfloat16": right_in("bfloat16"),
-        "pairs": right_beside(BESIDE),
+        "pairs": Covering(),
         "future": future(LENGTHS, COMPILED, REPLACED, batch=1, causal=True),
         "prefixes": prefixes(LENGTHS, COMPILED, batch=1, causal=True),
         "constant values": constant_values,

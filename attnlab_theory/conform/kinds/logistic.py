@@ -21,6 +21,7 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.identities import (
+    Covering,
     again,
     apart,
     empty_batch,
@@ -29,7 +30,6 @@ from attnlab_theory.conform.identities import (
     more_keys,
     right_at,
     right_in,
-    right_together,
     sized,
     untouched,
     visible,
@@ -125,6 +125,8 @@ SIGMOID = Kind(
     ),
     right=right,
     reads=(more_keys,),
+    columns=COLUMNS,
+    compiled={"sizes": COLUMNS["sizes"][:2]},
     laws={
         "weights": explained,
         "plain": right_at({"seed": seed} for seed in range(6)),
@@ -143,7 +145,7 @@ SIGMOID = Kind(
         "float64": right_in("float64"),
         "float16": right_in("float16"),
         "bfloat16": right_in("bfloat16"),
-        "pairs": right_together(COLUMNS),
+        "pairs": Covering(),
         "future": future((5, 17, 65), (5,), REPLACED, batch=1, causal=True),
         "same result": again({"seed": 11}, [{"seed": 11, "length": 17}, {"seed": 11, "type": "float64"}]),
         "elements apart": apart({"batch": 3, "heads": 3, "seed": 7}, "qkv"),

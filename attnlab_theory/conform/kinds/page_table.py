@@ -16,7 +16,7 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.finding import Finding, Verdict
-from attnlab_theory.conform.identities import again, explained, right_at, right_in, right_together, untouched
+from attnlab_theory.conform.identities import Covering, again, explained, right_at, right_in, untouched
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend, shared
@@ -121,6 +121,8 @@ PAGED = Kind(
         ),
     ),
     right=right,
+    columns=COLUMNS,
+    compiled={"sizes": COLUMNS["sizes"][:2]},
     laws={
         "weights": explained,
         "plain": right_at({"seed": seed} for seed in range(6)),
@@ -137,7 +139,7 @@ PAGED = Kind(
         "float64": right_in("float64", OF_TYPES),
         "float16": right_in("float16", OF_TYPES),
         "bfloat16": right_in("bfloat16", OF_TYPES),
-        "pairs": right_together(COLUMNS),
+        "pairs": Covering(),
         "unused pages": unused,
         "same result": again({"seed": 11}, [{"seed": 11, "page_size": 16}, {"seed": 11, "type": "float64"}]),
         "inputs unchanged": untouched([{}, {"memory": "rows"}]),

@@ -17,7 +17,7 @@ from attnlab_theory.conform import scales
 from attnlab_theory.conform.calling import Uncallable
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.identities import explained, more_keys, right_at, right_together, visible
+from attnlab_theory.conform.identities import Covering, explained, more_keys, right_at, visible
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem, attend
@@ -100,10 +100,12 @@ BLOCK_MASKS = Kind(
     ),
     right=right,
     reads=(more_keys,),
+    columns=COLUMNS,
+    compiled={"sizes": COLUMNS["sizes"][:2]},
     laws={
         "weights": explained,
         "block masks": right_at(tiled(*SIZES)),
-        "pairs": right_together(COLUMNS),
+        "pairs": Covering(),
     },
 )
 

@@ -121,6 +121,27 @@ def test_what_must_be_given_and_is_usually_left_away_is_given():
     assert rows == {"plain": "holds", "pairs": "holds"}
 
 
+def test_what_is_refused_beside_something_is_told_and_a_type_that_is_refused_is_none_of_the_pairs():
+    def target(q, k, v, mask=None):
+        if q.dtype != np.float32:
+            raise TypeError("float32, please")
+        if mask is not None and q.shape[0] == 2 and np.abs(v).max() > 1e3:
+            raise ValueError("no mask beside such values")
+        if q.shape[-1] > 64:
+            raise ValueError("too wide")
+        return (
+            sigmoid_code.sigmoid(
+                q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5) + (0 if mask is None else mask)
+            )
+            @ v
+        )
+
+    (row,) = judged("sigmoid", target).rows(("pairs",))
+    assert row.verdict == "convention"
+    assert "4 heads of width 128: ValueError: too wide" in row.line
+    assert "masks beside values: ValueError: no mask beside such values" in row.line
+
+
 def test_weights_that_no_convention_explains_fail_and_nothing_else_is_tried():
     suite = judged("sigmoid", lambda q, k, v: np.tanh(q @ np.swapaxes(k, -1, -2)) @ v)
     assert [row.name for row in suite.rows() if row.verdict == "fails"] == ["weights"]

@@ -74,8 +74,7 @@ def _under_features(judge: Judge) -> Iterator[Case]:
     ]
     yield judge.cases([{"seed": 21}])[0]
     for seed, row in enumerate(asked):
-        if (case := Covering.case(judge, row, seed)) is not None:
-            yield case
+        yield from Covering.of_row(judge, row, seed)
 
 
 def _read(
