@@ -51,8 +51,6 @@ def judged_and_written(
     found = cells.results(board, catalogue.ENTRIES)
     for trouble in troubles:
         tell(trouble)
-    if any(trouble.endswith("not installed") for trouble in troubles):
-        tell("Type: attnlab conform --peers --install")
     if not found:
         return 1
     summary = written(found, board)

@@ -1,9 +1,7 @@
 """The judgement of one entry point: every kind that it promises, as plain values for a JSON file."""
 
-import dataclasses
 import functools
 import hashlib
-import re
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +11,7 @@ from typing import Any
 from attnlab_theory.conform.costly import Costly
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.report import as_json
-from attnlab_theory.conform.suite import Killed, Row, suite_class
+from attnlab_theory.conform.suite import Killed, Refused, Row, suite_class
 from board.entry import AGAINST, HERE, Entry
 from board.process import Peer, Process
 from board.snippets import automatic, shown, written
@@ -94,10 +92,12 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
         raise
     except ValueError as error:
         # Without the advice to our own user, which follows the error of the library.
-        line = re.sub(r"^.*? answered no trial call\. ", "every trial call ends with an error: ", str(error))
-        row = Row(name=CALLED, verdict=Verdict.FAILS, line=line.partition(" Say --layout")[0], tried=1)
-        plain = dataclasses.asdict(row) | {"tolerances": None, "snippet": _snippet(entry, kind, None, row, python)}
-        del plain["ratio"], plain["counterexample"]
+        troubles = error.troubles if isinstance(error, Refused) else ()
+        such = "; ".join(map(str, troubles[:2]))
+        said = f"every trial call ends with an error: {such}" if troubles else str(error)
+        row = Row(name=CALLED, verdict=Verdict.FAILS, line=said, tried=1, trouble=next(iter(troubles), None))
+        plain = {"name": row.name, "verdict": row.verdict, "line": row.line, "tried": row.tried, "tolerances": None}
+        plain |= {"snippet": _snippet(entry, kind, None, row, python)}
         return {"kind": kind, "profile": {}, "identities": [plain], "seconds": round(time.monotonic() - begun, 1)}
     told = as_json(
         suite, rows, entry.name, kind, int(any(r.verdict == "fails" for r in rows)), time.monotonic() - begun
@@ -105,7 +105,7 @@ def _kind(entry: Entry, kind: str, process: Process, python: Path) -> dict[str, 
     identities = []
     for row, plain in zip(rows, told["rows"], strict=True):
         fields = {"name": row.name, "verdict": row.verdict, "line": row.line, "tried": row.tried}
-        fields |= {"tolerances": plain["worst"]}
+        fields |= {"tolerances": plain["worst"]} | ({"brief": row.brief} if row.brief else {})
         fields |= {name: plain[name] for name in ("flash_attention_rule",) if name in plain}
         if row.verdict == "fails":
             fields["snippet"] = _snippet(entry, kind, suite, row, python)
@@ -120,14 +120,14 @@ def _snippet(entry: Entry, kind: str, suite: Any, row: Row, python: Path) -> dic
     lines: Sequence[str] = automatic(entry, kind, suite, row) if suite else ()
     if known and known.snippet:
         lines = written(known.snippet)
-    return _run(lines, row.line, entry, python)
+    # Where a call raises, that error may end the snippet, too.
+    return _run(lines, row.trouble.error if row.trouble else "", entry, python)
 
 
-def _run(lines: Sequence[str], line: str, entry: Entry, python: Path) -> dict[str, Any]:
+def _run(lines: Sequence[str], error: str, entry: Entry, python: Path) -> dict[str, Any]:
     if not lines:
         return {"lines": [], "shows": False, "output": ""}
-    # Where a call raises, the error that the row names may end the snippet, too.
-    errors = ("AssertionError", *re.findall(r"\b[A-Z]\w+(?=: )", line))
+    errors = ("AssertionError", *[error] * bool(error))
     shows, output = _shown(tuple(lines), python, tuple(entry.variables.items()), errors)
     return {"lines": [*lines], "shows": shows, "output": output}
 

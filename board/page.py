@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attnlab_theory.conform.board import first_screen, links, table, tables
-from board.cells import COMMAND, Result, Row, cells_of, conventions, failures, summary
+from board.cells import COMMAND, Result, Row, cells_of, failures, summary
 from board.entry import Category
 
 ALIGNMENT = "more keys than queries"
@@ -123,24 +123,13 @@ def _told(result: Result) -> tuple[str, ...]:
     for name in TOLD:
         lines: dict[str, list[str]] = {}
         for kind, judged in result.told["kinds"].items():
-            line = judged["profile"].get(name) if name == ALIGNMENT else conventions(result, kind).get(name)
-            if line is not None:
-                lines.setdefault(_short(_words(name, line)), []).append(kind)
+            rows = (row for row in judged["identities"] if row["verdict"] == "convention")
+            briefs = {row["name"]: row.get("brief", row["line"]) for row in rows}
+            told = judged["profile"].get(name) if name == ALIGNMENT else briefs.get(name)
+            if told is not None:
+                lines.setdefault(_short(told), []).append(kind)
         found.append("; ".join(f"{line} ({', '.join(k)})" if len(lines) > 1 else line for line, k in lines.items()))
     return tuple(found)
-
-
-def _words(name: str, line: str) -> str:
-    """What of a convention is worth a cell: the choice, without numbers that each kind has for itself."""
-    if name == "hidden keys":
-        return "; ".join(each.replace("finite: ", "") for each in line.split("; ") if "finite: " in each)
-    if name == "hidden NaN" and line.startswith("reaches the output"):
-        return f"reaches the output from {'keys and values' if 'in a key' in line else 'values'}"
-    if name == ALIGNMENT and line.startswith("square"):
-        return line.partition(": ")[2] or "refused"
-    if line.startswith(("refused: ", "computed in float32: ")):
-        return line.partition(": ")[0]
-    return line.partition(". ")[0]
 
 
 def _short(line: str, most: int = 110) -> str:

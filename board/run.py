@@ -74,7 +74,7 @@ def board(
     for entry in entries:
         version = versions[entry.environment].get(entry.library.lower())
         if version is None:
-            troubles.append(f"{entry.name}: not installed")
+            troubles.append(f"{entry.name}: not installed; type: attnlab conform --peers --install")
             told(entry, f"is not installed in {environments / entry.environment}")
         elif not again and _is_current(file_of(out, entry, version), entry):
             told(entry, f"{version} is judged already")
@@ -94,7 +94,7 @@ def board(
                 with judge.said:
                     line = _line(judge)
                 told(judge.entry, line)
-                if not line.startswith("in "):
+                if judge.process.code:
                     troubles.append(f"{judge.entry.name}: {line}")
             time.sleep(POLL)
     return troubles
@@ -137,7 +137,7 @@ def _leave(running: Sequence[_Judge]) -> None:
 
 
 def _line(judge: _Judge) -> str:
-    """What became of it, in one line; it begins with "in" if it was judged."""
+    """What became of it, in one line."""
     code = judge.process.code
     if code == 0:
         told: dict[str, Any] = json.loads(judge.file.read_text("utf-8"))

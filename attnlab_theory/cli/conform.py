@@ -113,7 +113,8 @@ class Conform:
         """Judge the target, or print its profile or the adapter."""
         from attnlab_theory import files
         from attnlab_theory.conform.callers import Fenced, Local, files_of
-        from attnlab_theory.conform.templates import aimed, template
+        from attnlab_theory.conform.frameworks import Unfit
+        from attnlab_theory.conform.templates import template
 
         if self.peers:
             return self._board()
@@ -155,8 +156,9 @@ class Conform:
                     other = block.enter_context(judged(self.against, seconds=self.call_seconds))
                 if self.backward is not None:
                     back = block.enter_context(judged(self._beside(self.backward), seconds=self.call_seconds))
-            except ValueError as error:
-                raise ValueError(aimed(str(error), self.kind or "causal")) from None
+            except Unfit as error:
+                # It ends with what prints an adapter.
+                raise ValueError(f"{error} --as {self.kind or 'causal'}") from None
             return self._judged(caller, declared, begun, other, back)
 
     def _beside(self, name: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from attnlab_theory.conform import testimony
 from attnlab_theory.conform.costly import Costly
 from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
+from attnlab_theory.conform.frameworks import Unfit
 from attnlab_theory.conform.harness import Host, fault, load
 from attnlab_theory.sandbox import limits
 from attnlab_theory.sandbox.fences import FENCES, Fence, warning
@@ -118,7 +119,7 @@ class Local(Direct):
             raise ValueError(f"{target} cannot be loaded: {_import(TIMED_OUT)}") from None
         except BaseException as error:
             trouble = trouble_of(fault(error))
-            raise ValueError(f"{target} cannot be loaded: {trouble}") from None
+            raise _unloadable(target, trouble) from None
 
     def __enter__(self) -> "Local":
         return self
@@ -337,7 +338,7 @@ class Fenced:
         self._child.wall_limit = whole
         if self._about.get("trouble") and (trouble := trouble_of(self._about)):
             self._stop()
-            raise ValueError(f"{self.name} cannot be loaded: {_import(trouble)}")
+            raise _unloadable(self.name, trouble)
 
     def _stop(self) -> None:
         if self._child is not None:
@@ -345,8 +346,14 @@ class Fenced:
             self._child = None
 
 
-def _import(trouble: Trouble) -> str:
-    return f"its import {trouble}" if trouble.fault is Fault.HUNG else str(trouble)
+def _unloadable(name: str, trouble: Trouble | None) -> ValueError:
+    """The error of a target that cannot be loaded: an adapter may be the remedy."""
+    said = f"{name} cannot be loaded: {_import(trouble)}"
+    return Unfit(said) if trouble is not None and trouble.fault is Fault.UNFIT else ValueError(said)
+
+
+def _import(trouble: Trouble | None) -> str:
+    return f"its import {trouble}" if trouble and trouble.fault is Fault.HUNG else str(trouble)
 
 
 def _limit(seconds: float, plan: dict[str, Any]) -> float:

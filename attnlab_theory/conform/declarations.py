@@ -12,7 +12,7 @@ from attnlab_theory.conform.finding import Fault, Finding, Verdict
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Kind
 from attnlab_theory.conform.operands import is_off
-from attnlab_theory.conform.suite import Row, Suite
+from attnlab_theory.conform.suite import Refused, Row, Suite
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Caller, Place
@@ -33,7 +33,7 @@ class DeclaredSuite(Suite):
             other = self.recorded(other if hasattr(other, "about") else Direct(other))
         names = [each[0].lower() for each in self.caller.about()["parameters"] or ()]
         kind = self.DECLARATION.instead(names) or self.DECLARATION
-        with refused_in_words(self.caller, kind):
+        with refused_in_words(self.caller, kind, self.name):
             self.judge = Judge(kind, self.caller, known, self.accumulate, other)
         self.profile = say.profile(self.judge.convention, kind, known, self.judge.gives)
 
@@ -55,7 +55,7 @@ class DeclaredSuite(Suite):
             super().against(caller)
         own = {name: x for name, x in self.declared.items() if name not in ("layout", "mask", "framework")}
         name, caller = caller.name, self.recorded(caller)
-        with refused_in_words(caller, self.DECLARATION):
+        with refused_in_words(caller, self.DECLARATION, self.name):
             self.judge.other = Judge(self.DECLARATION, caller, own, self.accumulate)
         self.profile.append(("against", name))
 
@@ -102,6 +102,7 @@ def row_of(found: Finding, judge: Judge) -> Row:
         name=found.identity,
         verdict=found.verdict,
         line=say.line(found, judge),
+        brief=say.brief(found),
         tried=found.tried,
         ratio=found.ratio,
         counterexample=found if found.case is not None else None,
@@ -111,24 +112,28 @@ def row_of(found: Finding, judge: Judge) -> Row:
     )
 
 
-def judged(kind: Kind, caller: "Caller", declared: Mapping[str, Any]) -> tuple[Judge, list[tuple[str, str]]]:
-    """A judge of a target, and its conventions in words.
+def judged(
+    kind: Kind, caller: "Caller", declared: Mapping[str, Any], name: str = ""
+) -> tuple[Judge, list[tuple[str, str]]]:
+    """A judge of a target, and its conventions in words; name is that of the kind.
 
     Raises:
         ValueError: if it can be called in no way.
     """
-    with refused_in_words(caller, kind):
+    with refused_in_words(caller, kind, name):
         judge = Judge(kind, caller, declared)
     return judge, say.profile(judge.convention, kind, declared)
 
 
-def searched(kind: Kind, caller: "Caller", declared: Mapping[str, Any]) -> tuple[Convention, list[tuple[str, str]]]:
+def searched(
+    kind: Kind, caller: "Caller", declared: Mapping[str, Any], name: str = ""
+) -> tuple[Convention, list[tuple[str, str]]]:
     """How a target is called, and that in words, without judging it.
 
     Raises:
         ValueError: if it can be called in no way.
     """
-    with refused_in_words(caller, kind):
+    with refused_in_words(caller, kind, name):
         found = search(kind, caller, declared)
     return found, say.profile(found, kind, declared)
 
@@ -149,12 +154,13 @@ def as_one(name: str, rows: Sequence[Row]) -> Row:
 
 
 @contextlib.contextmanager
-def refused_in_words(caller: "Caller", kind: Kind) -> Iterator[None]:
-    """Inside, a target that can be called in no way is refused in one line."""
+def refused_in_words(caller: "Caller", kind: Kind, name: str = "") -> Iterator[None]:
+    """Inside, a target that can be called in no way is refused in one line, which may name the kind."""
     try:
         yield
     except Uncallable as error:
-        raise ValueError(say.uncallable(caller.name, kind, error)) from None
+        words = say.uncallable(caller.name, kind, error, name, caller.about().get("uses", ()))
+        raise Refused(words, error.troubles) from None
 
 
 def is_of_one(found: Finding) -> bool:

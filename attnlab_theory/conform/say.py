@@ -1,6 +1,6 @@
 """Sentences: what was found of a declared kind, in English."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from attnlab_theory.conform.finding import ANOTHER_ANSWER, Fault, Finding, Trouble, Verdict
 from attnlab_theory.conform.kind import Kind
 from attnlab_theory.conform.operands import OPERANDS
-from attnlab_theory.conform.templates import ADAPTER
+from attnlab_theory.conform.templates import advice, command
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.calling import Convention, Uncallable
@@ -120,6 +120,8 @@ CHOICES = {
 LACKS = {"look back": ", and a token does not look back at an earlier call"}
 """What is said beside that of a target without a cache."""
 
+SHOWN = "a score of {fill:g} shows a hidden key, {down:g} does not"
+
 FACTS = {
     "sums": "with q = k = 0 rows sum to {least:.3g} to {most:.3g}, and not to one, as with a sigmoid or dropout",
     "sums below one": (
@@ -171,7 +173,7 @@ FACTS = {
     "infinite bias": "minus infinity gives NaN",
     "of type": "{type}: {line}",
     "hidden key": "with scores of {fill:g} in {type} a hidden key gets the weight {weight:.2g}",
-    "finite fill": "finite: a score of {fill:g} shows a hidden key, {down:g} does not",
+    "finite fill": f"finite: {SHOWN}",
     "no fill": "scores down to {down:g} below a hidden one were tried",
     "no numbers": "its scores are no numbers",
     "early refused": "{queries} queries, {keys} keys",
@@ -429,8 +431,17 @@ def choice(name: str, value: Any) -> str:
     return CHOICES.get((name, value), f"{value:g}" if isinstance(value, float) else str(value))
 
 
-def uncallable(name: str, kind: Kind, error: "Uncallable") -> str:
-    """Why a target cannot be judged, and the remedy."""
+def uncallable(name: str, kind: Kind, error: "Uncallable", named: str = "", uses: Sequence[str] = ()) -> str:
+    """Why a target cannot be judged, and the remedy.
+
+    Args:
+        name: of the target.
+        kind: what it promises.
+        error: why it can be called in no way.
+        named: the kind's name, where that is known.
+        uses: the frameworks by which the target is written.
+    """
+    adapter = advice(named, uses)
     if error.draws:
         return (
             f"{name} draws random numbers: the same call gives another answer. Switch dropout off: .eval() "
@@ -439,36 +450,36 @@ def uncallable(name: str, kind: Kind, error: "Uncallable") -> str:
     if error.learns:
         return (
             f"{name} is a module that projects, by {', '.join(error.learns)}. Write an adapter that makes it "
-            "for any width, with identity projections: attnlab conform --template torch"
+            f"for any width, with identity projections: {command(named, 'torch')}"
         )
     if error.troubles:
         such = "; ".join(map(str, error.troubles[:2]))
         if all(each.costs for each in error.troubles):
             return f"{name}: {len(error.troubles)} trial calls hung. {such}"
         more = "Say --layout or --framework, or " if kind.placed else ""
-        return f"{name} answered no trial call, such as {such}. {more}{ADAPTER}"
+        return f"{name} answered no trial call, such as {such}. {more}{adapter}"
     if error.role:
         judged = {"window": "sliding-window"}.get(error.role, error.role)
-        return f"{name}: it must be given {error.parameter}: judge it --as {judged}, or {ADAPTER}"
+        return f"{name}: it must be given {error.parameter}: judge it --as {judged}, or {adapter}"
     if error.parameter:
-        return f"{name}: nobody knows what to give for {error.parameter}; {ADAPTER}"
+        return f"{name}: nobody knows what to give for {error.parameter}; {adapter}"
     if error.takes or error.by_name:
         takes = ", ".join(error.takes) or "nothing"
         takes += f" and, by name only, {', '.join(error.by_name)}" * bool(error.by_name)
-        return f"{name}: it takes {takes}, but is called as f({', '.join(kind.placed)}); {ADAPTER}"
+        return f"{name}: it takes {takes}, but is called as f({', '.join(kind.placed)}); {adapter}"
     if error.must:
         known = " or ".join(OPERANDS[error.must[0]].spellings[:3:2])
-        return f"{name} has no argument for a {error.must[0]}, such as {known}; {ADAPTER}"
+        return f"{name} has no argument for a {error.must[0]}, such as {known}; {adapter}"
     if error.ways:
         ways = " or for ".join(f"a {each}" for each in error.ways)
         return (
-            f"{name} has no argument for {ways}: say --against FILE.py::FUNCTION, another form of it, or {ADAPTER}"
+            f"{name} has no argument for {ways}: say --against FILE.py::FUNCTION, another form of it, or {adapter}"
         )
     if error.vocabularies:
         one, other = error.vocabularies
         return f"{name} has {one} token ids, and the other {other}: --against compares those of one vocabulary"
     if error.lacks:
-        return f"{name} has no parameter for a cache{LACKS.get(error.lacks, '')}; {ADAPTER}"
+        return f"{name} has no parameter for a cache{LACKS.get(error.lacks, '')}; {adapter}"
     if error.differs:
         return f"{name} is a module in training mode, and two equal calls differ: hand over module.eval()"
     if error.choices:
@@ -486,7 +497,7 @@ def uncallable(name: str, kind: Kind, error: "Uncallable") -> str:
         values = ", ".join((*operand.meanings, "none") if operand else values)
         values = " or ".join(values.rsplit(", ", 1))
         return f"{name}: --{error.convention} {error.value} is not known here; it is {values}"
-    return f"{name} {'takes' if error.shows else 'shows'} no arguments; {ADAPTER}"
+    return f"{name} {'takes' if error.shows else 'shows'} no arguments; {adapter}"
 
 
 def profile(found: "Convention", kind: Kind, declared: Mapping[str, Any], gives: str = "") -> list[tuple[str, str]]:
@@ -562,6 +573,22 @@ def _found(title: str, fact: str, about: Mapping[str, Any]) -> str:
         words = ENDS.get(about["what"], "as many keys")
         said = words if fact == "alignment" else f"hides the future: {words.partition(': ')[2] or words}"
     return said
+
+
+def brief(found: Finding) -> str:
+    """What of a convention is worth a cell of a table, where that is less than its line: the choice alone."""
+    if found.verdict is not Verdict.CONVENTION:
+        return ""
+    if found.trouble is not None and found.trouble.refuses and found.fact in ("", "refused"):
+        return "refused"
+    if found.fact in ("narrow", "inside"):
+        return "computed in float32"
+    if found.fact == "reach":
+        whose = "keys and values" if {"nan keys", "infinite keys"} & {*found.about["reach"]} else "values"
+        return f"reaches the output from {whose}"
+    parts = [about for fact, about in found.about.get("parts", ()) if fact == "of type"]
+    shown = {x["type"]: x["line"] for x in parts if x["trouble"] is None and x["line"][0] == "finite fill"}
+    return "; ".join(f"{kind}: {SHOWN.format(**about)}" for kind, (_, about) in shown.items())
 
 
 def line(found: Finding, judge: "Judge") -> str:

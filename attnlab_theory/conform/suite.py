@@ -13,7 +13,6 @@ from attnlab_theory.conform import replays
 from attnlab_theory.conform.finding import LEAKS, Fault, Trouble, Verdict, draws
 from attnlab_theory.conform.kinds import KINDS, Kind
 from attnlab_theory.conform.recording import Log, Recording, Shown, holds_again
-from attnlab_theory.conform.templates import aimed
 from attnlab_theory.plurals import several
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ class Row:
     name: str
     verdict: Verdict
     line: str
+    brief: str = ""
+    """What of a convention is worth a cell of a table, where that is less than the line."""
     tried: int
     """How many cases or calls."""
     ratio: float = 0.0
@@ -106,6 +107,19 @@ def refuses(trouble: Trouble | None) -> bool:
     return trouble is not None and trouble.refuses
 
 
+class Refused(ValueError):
+    """A target that can be called in no way.
+
+    Args:
+        words: why, and the remedy.
+        troubles: of the trial calls.
+    """
+
+    def __init__(self, words: str, troubles: Sequence[Trouble] = ()) -> None:
+        super().__init__(words)
+        self.troubles = troubles
+
+
 class Killed(ValueError):
     """Somebody else ended the process of a target before it was known how to call it."""
 
@@ -154,10 +168,10 @@ class Suite(abc.ABC):
                 self.open()
                 if kind not in DRAWING:
                     self._refuse_dice()
-        except ValueError as error:
+        except ValueError:
             if self.log.killed:
                 raise Killed(f"{self._unsettled()}; run it again") from None
-            raise ValueError(aimed(str(error), kind, caller.about().get("uses", ()))) from None
+            raise
         if any(getattr(each.caller, "killed", "") for each in self.callers):
             raise Killed(f"{self._unsettled()}; run it again")
 

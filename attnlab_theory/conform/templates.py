@@ -1,11 +1,7 @@
 """Adapters to fill in: for each kind and framework about ten lines."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-
-ADAPTER = "write an adapter: attnlab conform --template numpy"
-"""The remedy for a target that can be called in no way."""
 
 ATTENTION: Mapping[str, str] = {
     "numpy": '''"""An adapter: attnlab conform adapter.py::mine --as causal"""
@@ -118,16 +114,16 @@ def template(framework: str, kind: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def aimed(advice: str, kind: str, uses: Sequence[str] = ()) -> str:
-    """Advice to print an adapter, with the kind and the framework for which it is asked.
+def advice(kind: str = "", uses: Sequence[str] = ()) -> str:
+    """The remedy for a target that can be called in no way.
 
     Args:
-        advice: a line that may name a template.
-        kind: what is promised.
+        kind: what is promised, where that is known.
         uses: the frameworks by which the target is written.
     """
-    found = re.search(r"--template (numpy|torch|jax)(?! --as)", advice)
-    if found is None:
-        return advice
-    framework = uses[0] if found[1] == "numpy" and uses else found[1]
-    return advice.replace(found[0], f"--template {framework} --as {kind}", 1)
+    return f"write an adapter: {command(kind, next(iter(uses), 'numpy'))}"
+
+
+def command(kind: str, framework: str) -> str:
+    """What prints an adapter."""
+    return f"attnlab conform --template {framework}" + f" --as {kind}" * bool(kind)

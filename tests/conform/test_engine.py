@@ -20,6 +20,7 @@ from attnlab_theory.conform.kinds.linear import LINEAR
 from attnlab_theory.conform.operands import laid
 from attnlab_theory.conform.report import notes_of
 from attnlab_theory.conform.suite import suite_class
+from attnlab_theory.conform.templates import advice
 from tests.conform.linear import linear_code
 from tests.conform.positions import right
 
@@ -72,7 +73,7 @@ def test_a_target_that_cannot_be_called_is_refused_by_a_value(target, field, val
         search(ALIBI, Direct(target), {})
     found = getattr(error.value, field)
     assert found == value if value is not None else found[0].error == "ZeroDivisionError"
-    assert say.ADAPTER in say.uncallable("it", ALIBI, error.value)
+    assert advice("alibi") in say.uncallable("it", ALIBI, error.value, "alibi")
 
 
 def test_a_case_is_the_lines_that_it_prints():

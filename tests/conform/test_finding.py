@@ -1,10 +1,14 @@
 """What went wrong is told by values: no word of a stranger decides between a refusal, a failure and a hung call."""
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from attnlab_theory.conform import say
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.finding import Fault, Trouble, Verdict, trouble_of
+from attnlab_theory.conform.finding import Fault, Finding, Trouble, Verdict, trouble_of
 from attnlab_theory.conform.suite import Row, suite_class
 from tests.conform.positions import right
 
@@ -76,3 +80,86 @@ def test_every_fault_has_words(fault):
     said = str(Trouble(fault=fault, error="ValueError", message="m", gave=(1,), wanted=(2, "e"), call="x [1]"))
     assert said.startswith("x [1]: ")
     assert len(said) > len("x [1]: ")
+
+
+def cast(q, k, v, mask=None):
+    """In float32 whatever it is given; half precision and an empty batch are refused."""
+    if q.dtype == np.float16 or not len(q):
+        raise ValueError("no such numbers")
+    x, y, z = (each.astype(np.float32) for each in (q, k, v))
+    scores = x @ np.swapaxes(y, -1, -2) * np.float32(q.shape[-1] ** -0.5)
+    scores = scores if mask is None else scores + np.where(mask, 0, np.float32(-1e9))
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return (raised / raised.sum(-1, keepdims=True) @ z).astype(q.dtype)
+
+
+def test_a_convention_is_told_in_brief_by_its_facts():
+    suite = suite_class("softmax")(Direct(cast), "softmax")
+    found = {row.name: row for row in suite.rows(["plain", "float64", "float16", "hidden NaN", "empty batch"])}
+    assert {name: row.brief for name, row in found.items()} == {
+        "plain": "",
+        "float64": "computed in float32",
+        "float16": "refused",
+        "hidden NaN": "reaches the output from keys and values",
+        "empty batch": "refused",
+    }
+    parts = tuple(
+        ("of type", {"type": kind, "line": (fact, {"fill": 6e4, "down": 2e4}), "trouble": None})
+        for kind, fact in (("float32", "fills tried"), ("float16", "finite fill"))
+    )
+    finding = Finding(verdict=Verdict.CONVENTION, fact="parts", about={"parts": parts})
+    assert say.brief(finding) == "float16: a score of 60000 shows a hidden key, 20000 does not"
+
+
+READS = {"startswith", "endswith", "partition", "rpartition", "split", "find", "index", "removeprefix", "search"}
+READS |= {"match", "fullmatch", "findall", "sub"}
+"""Methods and functions by which a program would read a sentence."""
+
+SENTENCES = {"line", "message", "remedy"}
+"""Fields that hold one."""
+
+
+def read_sentences(code):
+    """The lines of code that read a sentence: a field that holds one, or what an exception says."""
+
+    def is_sentence(node):
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.slice, ast.Constant) and node.slice.value in SENTENCES
+        if isinstance(node, ast.Call):
+            return ast.unparse(node.func) == "str" and "error" in ast.unparse(node)
+        return isinstance(node, ast.Attribute) and node.attr in SENTENCES
+
+    for node in ast.walk(ast.parse(code)):
+        read = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in READS:
+            # To split at blanks without looking is how a line is made of a text.
+            read = [node.func.value, *node.args] if node.args else []
+        elif isinstance(node, ast.Compare) and any(isinstance(each, ast.In | ast.NotIn) for each in node.ops):
+            read = node.comparators
+        if any(map(is_sentence, read)):
+            yield node.lineno, ast.unparse(node)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'row.line.startswith("refused: ")',
+        'told["line"].partition(". ")[0]',
+        're.sub("answered", "", str(error))',
+        'trouble.message in ("a",) or "b" in row.line',
+    ],
+)
+def test_who_reads_a_sentence_is_found(code):
+    assert [*read_sentences(code)]
+
+
+def test_no_program_reads_a_sentence():
+    """A stranger's own words are cleared of the target's name where they come in, and read nowhere else."""
+    root = Path(__file__).parents[2]
+    found = {
+        f"{path.relative_to(root)}: {code}"
+        for folder in ("attnlab_theory/conform", "board")
+        for path in sorted((root / folder).rglob("*.py"))
+        for _, code in read_sentences(path.read_text("utf-8"))
+    }
+    assert found == {"attnlab_theory/conform/callers.py: str(error).removeprefix(plain(self.name))"}

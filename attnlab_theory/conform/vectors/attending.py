@@ -58,7 +58,7 @@ class Attending(Judge):
 
     def open(self) -> None:
         """Search the conventions of softmax attention; what else it takes is found with them."""
-        judge, self.profile = judged(SOFTMAX, self.caller, self.declared)
+        judge, self.profile = judged(SOFTMAX, self.caller, self.declared, "onnx")
         names = Bound(self.caller.about()["parameters"], ("q", "k", "v", "pair mask", "causal")).names
         name, flag = names.get("pair mask"), names.get("causal")
         chosen, names = {"pair mask": "", "mask": "", **judge.convention.chosen}, {**judge.convention.names}

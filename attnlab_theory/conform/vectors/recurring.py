@@ -55,7 +55,7 @@ class Recurring(Judge):
     def open(self) -> None:
         """Guess how it is called, as `--as recurrent` does; then what its numbers mean."""
         known = {name: self.declared[name] for name in self.CONVENTIONS if name in self.declared}
-        self.form, self.profile = searched(RECURRENCE, self.caller, known)
+        self.form, self.profile = searched(RECURRENCE, self.caller, known, "onnx")
         self.calls = self.form.calls
         parameters = [each[0] for each in self.caller.about()["parameters"] or ()]
         self.flag = next((name for name in parameters if name.lower() in SCALES), "")
