@@ -116,7 +116,7 @@ class Local(Direct):
         except KeyboardInterrupt:
             raise
         except limits.Slow:
-            raise ValueError(f"{target} cannot be loaded: {_import(TIMED_OUT)}") from None
+            raise _unloadable(target, Trouble(fault=Fault.HUNG, seconds=LOADING)) from None
         except BaseException as error:
             trouble = trouble_of(fault(error))
             raise _unloadable(target, trouble) from None
@@ -332,8 +332,7 @@ class Fenced:
                     f"{self.name} was not loaded: {killed}; run it again", error.reason, killed=error.killed
                 ) from None
             if error.reason is Reason.TIMED_OUT:
-                hung = Trouble(fault=Fault.HUNG, seconds=LOADING)
-                raise ValueError(f"{self.name} cannot be loaded: {_import(hung)}") from None
+                raise _unloadable(self.name, Trouble(fault=Fault.HUNG, seconds=LOADING)) from None
             raise ValueError(f"{error} while it was loaded") from None
         self._child.wall_limit = whole
         if self._about.get("trouble") and (trouble := trouble_of(self._about)):
@@ -348,12 +347,9 @@ class Fenced:
 
 def _unloadable(name: str, trouble: Trouble | None) -> ValueError:
     """The error of a target that cannot be loaded: an adapter may be the remedy."""
-    said = f"{name} cannot be loaded: {_import(trouble)}"
-    return Unfit(said) if trouble is not None and trouble.fault is Fault.UNFIT else ValueError(said)
-
-
-def _import(trouble: Trouble | None) -> str:
-    return f"its import {trouble}" if trouble and trouble.fault is Fault.HUNG else str(trouble)
+    assert trouble is not None
+    said = f"{name} cannot be loaded: {'its import ' * (trouble.fault is Fault.HUNG)}{trouble}"
+    return Unfit(said) if trouble.fault is Fault.UNFIT else ValueError(said)
 
 
 def _limit(seconds: float, plan: dict[str, Any]) -> float:

@@ -26,6 +26,13 @@ def test_an_import_without_end_gets_one_line_within_its_limit(capsys, tmp_path, 
     assert "slow.py::f cannot be loaded: its import took longer than 0.5 s" in said
 
 
+def test_an_import_without_end_gets_one_line_in_process(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(callers, "LOADING", 0.1)
+    (tmp_path / "slow.py").write_text("import time; time.sleep(600)\ndef f(q, k, v): return v\n")
+    assert main(["conform", f"{tmp_path}/slow.py::f", "--as", "softmax", "--in-process"]) == 2
+    assert "slow.py::f cannot be loaded: its import took longer than 0.1 s" in capsys.readouterr().err
+
+
 @pytest.mark.slow("nothing inside asks this: a process must judge a whole target")
 @pytest.mark.parametrize("number", ["nan", "inf"])
 def test_what_is_no_number_prints_no_warning(tmp_path, number):

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from attnlab_theory.conform.callers import Direct, place_of
+from attnlab_theory.conform.kinds.softmax.slopes import compared
 from tests.conform.judging import suite as suite_of
 
 torch = pytest.importorskip("torch")
