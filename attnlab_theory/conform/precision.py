@@ -11,19 +11,8 @@ float32.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
 
 import numpy as np
-
-
-class Judged(Protocol):
-    """What an answer is worth."""
-
-    @property
-    def ratio(self) -> float:
-        """The largest error over its tolerance; infinite where there is no answer."""
-        ...
-
 
 SLIGHT, FIRM = 2.0**-28, 2.0**-16
 """Relative changes, of which float32 feels the second alone."""
@@ -31,46 +20,6 @@ SLIGHT, FIRM = 2.0**-28, 2.0**-16
 Arrays = Sequence[np.ndarray]
 Answers = Callable[[Arrays], "np.ndarray | None"]
 """The output at some inputs; None if the call fails."""
-
-
-J = TypeVar("J", bound=Judged)
-
-
-class Precision:
-    """In which type the answers to float64 were computed, as far as they were judged."""
-
-    def __init__(self) -> None:
-        self.excess = 0.0
-        """The largest error over the tolerance of float64 that was within that of float32; 0 if none was."""
-
-    def judged(self, kind: str, judge: Callable[[str | None], J], inside: Callable[[], bool] = lambda: True) -> J:
-        """One answer by the tolerance of its own type; of float64, by that of float32 where it keeps that alone.
-
-        Args:
-            kind: the type that was handed over.
-            judge: judges the answer by the tolerance of a type; None is its own.
-            inside: whether the target computes in float32 somewhere. It is asked before anybody is accused.
-        """
-        found = judge(None)
-        if kind == "float64" and 1 < found.ratio < np.inf and inside():
-            coarse = judge("float32")
-            if coarse.ratio <= 1:
-                self.excess = max(self.excess, found.ratio)
-            return coarse
-        return found
-
-    def line(self) -> str:
-        """What the row `float64` tells; empty if every answer kept the tolerance of float64."""
-        return told(self.excess) if self.excess else ""
-
-
-def told(excess: float) -> str:
-    """That float64 is float32 inside, in words.
-
-    Args:
-        excess: the largest error over the tolerance of float64.
-    """
-    return f"computed in float32: {excess:,.2g} tolerances of float64, within those of float32"
 
 
 def changed(given: Arrays, size: float) -> list[np.ndarray]:

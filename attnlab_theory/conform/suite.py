@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,17 +18,11 @@ from attnlab_theory.plurals import several
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Caller, Place
 
-HUNG = 3
-"""After so many calls that take too long an identity asks nothing more."""
-
 MOST_REPLAYS = 6
 """So often calls are made again at most, to see whether a snippet shows a failure."""
 
 DRAWING = ("dropout", "random-features")
 """The kinds that draw random numbers, whose law is judged."""
-
-CALL = "the call: "
-"""What stands before a call in words, at the end of a line."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,59 +46,6 @@ class Row:
     """What was wrong, where that is more than a number."""
     case: str = ""
     """The call that shows it, in words."""
-
-
-class Said(NamedTuple):
-    """What a law found."""
-
-    verdict: Verdict
-    line: str
-    tried: int = 1
-    counterexample: Any = None
-    ratio: float = 0.0
-    trouble: Trouble | None = None
-    """What was wrong, where that is more than a number."""
-    case: str = ""
-    """The call that shows it, in words."""
-    failures: int = 0
-    """How many of the cases failed, where they are counted."""
-
-
-NOTHING = Said(Verdict.NOT_TRIED, "", 0)
-
-
-class Wrong(NamedTuple):
-    """What is wrong with an answer: a sentence, and its facts."""
-
-    line: str
-    trouble: Trouble | None = None
-    case: str = ""
-
-    def __str__(self) -> str:
-        return self.line
-
-
-def failed(wrong: Trouble | Wrong | str | None, where: str = "", tried: int = 1, **more: Any) -> Said:
-    """A failure: trouble, or what is wrong.
-
-    Args:
-        wrong: either of them, or a sentence that has no more facts.
-        where: words that stand before it.
-        tried: how many cases or calls.
-        more: further fields of `Said`.
-    """
-    facts = wrong if isinstance(wrong, Wrong) else Wrong("", wrong if isinstance(wrong, Trouble) else None)
-    return Said(Verdict.FAILS, f"{where}{wrong}", tried, trouble=facts.trouble, case=facts.case, **more)
-
-
-def refused(wrong: Trouble | Wrong | None, where: str = "refused: ", tried: int = 1) -> Said:
-    """A refusal, which is a convention."""
-    return failed(wrong, where, tried)._replace(verdict=Verdict.CONVENTION)
-
-
-def refuses(trouble: Trouble | None) -> bool:
-    """Whether there is an exception, which is a refusal, rather than a wrong answer or none."""
-    return trouble is not None and trouble.refuses
 
 
 class Refused(ValueError):
@@ -161,7 +102,6 @@ class Suite(abc.ABC):
         self.calls = 0
         self.largest = 0.0
         """The largest error per tolerance of all answers that were right."""
-        self._hung = 0
         self._shown: dict[str, Shown] = {}
         try:
             with np.errstate(all="ignore"):
@@ -302,26 +242,6 @@ class Suite(abc.ABC):
         """At most 15 lines of Python that show a counterexample of some row; none if there is none."""
         del place, rows
         return []
-
-    def note(self, trouble: Trouble | None) -> None:
-        """Count calls that hung, by what is said of them."""
-        self._hung += trouble is not None and trouble.costs
-
-
-def row_of(name: str, said: Said) -> Row | None:
-    """What a law found, as a row; None if there was nothing to try."""
-    if said.verdict is Verdict.NOT_TRIED:
-        return None
-    return Row(
-        name=name,
-        verdict=said.verdict,
-        line=said.line,
-        tried=said.tried,
-        ratio=said.ratio,
-        counterexample=said.counterexample,
-        trouble=said.trouble,
-        case=said.case,
-    )
 
 
 def kind_of(name: str) -> Kind:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,12 +12,12 @@ from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX
 from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.conform.operands import Bound
-from attnlab_theory.conform.rounding import HALF_EPS, coarser
-from attnlab_theory.conform.suite import CALL, Row, Said, Wrong, failed, refused, row_of, suite_class
-from attnlab_theory.conform.vectors.judging import Judge
+from attnlab_theory.conform.rounding import coarser
+from attnlab_theory.conform.suite import Row, suite_class
+from attnlab_theory.conform.vectors.judging import Compared, Judge, rounds, row_of
 from attnlab_theory.conform.vectors.questions import Question, question
 from attnlab_theory.conform.vectors.reading import Vector, vectors
-from attnlab_theory.conform.vectors.saying import Part, Speech, Unsayable
+from attnlab_theory.conform.vectors.saying import Speech, Unsayable
 
 OPERATORS = ("Attention", "FlexAttention")
 
@@ -27,27 +26,6 @@ OPERATORS = ("Attention", "FlexAttention")
 def asked() -> dict[str, Question | None]:
     """What the vectors ask, by their names; None where no attention gives it."""
     return {each.name: question(each) for each in vectors() if each.operator in OPERATORS}
-
-
-class Found(NamedTuple):
-    """An answer beside that of a vector."""
-
-    ratio: float
-    """The largest error per tolerance, rows that see nothing aside."""
-    theirs: float
-    """The same by ONNX's own tolerance, those rows included."""
-    blind: str
-    """What became of rows that see nothing: empty if they are zeros, as ONNX has them, or there are none."""
-    trouble: Trouble | None
-    """What went wrong; then there is nothing else."""
-    said: str
-    """The largest error in words."""
-    loose: bool
-    """Whether any mean of the values would pass."""
-    narrow: float
-    """The ratio if the target may compute in float32."""
-    last: Part
-    """The last call."""
 
 
 class Attending(Judge):
@@ -83,14 +61,46 @@ class Attending(Judge):
             told = "handed over" if shares else "repeated for every head"
             self.profile.append(("keys that heads share", told))
 
-    def answer(self, vector: Question, *, flags: bool = True) -> Found:
-        """Ask one vector.
+    def judged(self, vector: Vector) -> Row:
+        """Ask one vector; either side errs by its rounding."""
+        asks = asked()[vector.name]
+        if asks is None:
+            raise Unsayable("weights are changed after the softmax")
+        output, kind, trouble, call = self._asked(asks)
+        problem = asks.problem()
+        sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), output.shape)
+        if trouble and sees.all():
+            return self.refused(vector, asks.kind, trouble, call)
+        if trouble:
+            line = f"a row that sees nothing is refused: {trouble}"
+            return row_of(vector, Verdict.CONVENTION, line, trouble=trouble)
+        exact, narrow = attend(problem), rounds(asks.kind, kind)
+        theirs = tolerance(problem, exact, asks.kind).output
+
+        def beside(most: np.ndarray) -> Compared:
+            return Compared("", output, asks.output, np.where(sees, most + theirs, np.inf), vector)
+
+        mine = tolerance(problem, exact, narrow, self.accumulate)
+        found, hidden = beside(mine.output), output[~sees]
+        if found.ratio > 1 and asks.kind == "float64":
+            if beside(tolerance(problem, exact, coarser(narrow, "float32")).output).ratio <= 1:
+                line = f"computed in float32: {found.ratio:,.2g} tolerances of float64"
+                return row_of(vector, Verdict.CONVENTION, line, ratio=found.ratio)
+        elif found.ratio <= 1 and np.any(hidden != 0):
+            blind = f"{hidden[0]:.3g}" if np.isfinite(hidden).all() else "no number"
+            line = f"a row that sees nothing is {blind}, and zero to ONNX"
+            return row_of(vector, Verdict.CONVENTION, line, ratio=found.ratio)
+        found.loose = bool((mine.loose | ~sees).all() and sees.any())
+        return self.compared(vector, [found], call)
+
+    def _asked(self, asks: Question, *, flags: bool = True) -> tuple[np.ndarray, str, Trouble | None, str]:
+        """The output [b h t e] and its type; what went wrong; the last call.
 
         Raises:
             Unsayable: if the target has no argument for something.
         """
-        parts = (self.speech if flags else self.speech.without_flags).parts(vector)
-        output, kind = np.full(vector.output.shape, np.nan), vector.kind
+        parts = (self.speech if flags else self.speech.without_flags).parts(asks)
+        output, kind = np.full(asks.output.shape, np.nan), asks.kind
         for part in parts:
             self.calls += 1
             came = part.ask(self.caller)
@@ -98,74 +108,8 @@ class Attending(Judge):
                 used = part.case["causal"] or part.case["window"] is not None
                 if flags and used and {"pair_mask", "bias"} & {*part.given}:
                     # Some take a flag or a mask, and not both.
-                    return self.answer(vector, flags=False)
-                return Found(np.inf, np.inf, "", came.trouble, "", False, np.inf, part)
+                    return self._asked(asks, flags=False)
+                return output, "", came.trouble, part.call
             kind = came.kind
             output[part.members, part.heads] = came.numbers
-        return self._compared(vector, output, kind, parts[-1])
-
-    def _compared(self, vector: Question, output: np.ndarray, kind: str, last: Part) -> Found:
-        """Either side errs by its rounding."""
-        problem = vector.problem()
-        exact = attend(problem)
-        narrow = coarser(vector.kind, kind) if kind in HALF_EPS else vector.kind
-        mine, theirs = tolerance(problem, exact, narrow, self.accumulate), tolerance(problem, exact, vector.kind)
-        most = mine.output + theirs.output
-        sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), output.shape)
-        with np.errstate(invalid="ignore"):
-            off = np.where(np.isfinite(output), np.abs(output - vector.output), np.inf)
-        ratio = np.where(sees, off / most, 0.0)
-        place = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
-        own = off / (vector.atol + vector.rtol * np.abs(vector.output))
-        blind = ""
-        if not sees.all() and np.any(output[~sees] != 0):
-            blind = f"{output[~sees][0]:.3g}" if np.isfinite(output[~sees]).all() else "no number"
-        said = f"{output[place]:.7g} where {vector.output[place]:.7g} is right, at [b h t e] = {[*map(int, place)]}"
-        wide = tolerance(problem, exact, coarser(narrow, "float32")).output + theirs.output
-        loose = bool((mine.loose | ~sees).all() and sees.any())
-        return Found(
-            float(ratio.max()),
-            float(own.max()),
-            blind,
-            None,
-            said,
-            loose,
-            float((np.where(sees, off, 0.0) / wide).max()),
-            last,
-        )
-
-    def judged(self, vector: Vector) -> Row:
-        """Try one vector."""
-        asks = asked()[vector.name]
-        if asks is None:
-            raise Unsayable("weights are changed after the softmax")
-        found = self.answer(asks)
-        self.trouble = found.trouble
-        said = self._verdict(asks, found)
-        ratio = 0.0 if found.trouble else found.ratio
-        row = row_of(vector.name, said._replace(ratio=ratio))
-        assert row is not None
-        return row
-
-    def _verdict(self, vector: Question, found: Found) -> Said:
-        call = found.last.call
-        blind = not vector.visible.any(-1).all()
-        if found.trouble:
-            if vector.kind not in ("float32", "float64"):
-                return refused(found.trouble)
-            if blind:
-                return refused(found.trouble, "a row that sees nothing is refused: ")
-            return failed(Wrong(f"{found.trouble}; {CALL}{call}", found.trouble, call))
-        own = f"{found.theirs:.2g} of ONNX's"
-        if found.ratio > 1:
-            if vector.kind == "float64" and found.narrow <= 1:
-                line = f"computed in float32: {found.ratio:,.2g} tolerances of float64"
-                return Said(Verdict.CONVENTION, line)
-            line = f"{found.said}, {found.ratio:,.3g} tolerances off, {own}; {CALL}{call}"
-            return failed(Wrong(line, case=call))
-        if found.blind:
-            return Said(Verdict.CONVENTION, f"a row that sees nothing is {found.blind}, and zero to ONNX")
-        if found.loose:
-            return Said(Verdict.NOT_JUDGED, "the tolerance exceeds the range of the values")
-        self.largest = max(self.largest, found.ratio)
-        return Said(Verdict.HOLDS, f"error {found.ratio:.2g} of its tolerance, {own}")
+        return output, kind, None, parts[-1].call

@@ -35,8 +35,6 @@ class Judge(abc.ABC):
         self.profile: list[tuple[str, str]] = []
         self.calls = 0
         self.largest = 0.0
-        self.trouble: Trouble | None = None
-        """What went wrong in the last call."""
         self.open()
 
     @abc.abstractmethod
@@ -53,20 +51,10 @@ class Judge(abc.ABC):
 
     def refused(self, vector: Vector, kind: str, trouble: Trouble, call: str) -> Row:
         """A row of a call that gave nothing: half precision may be refused."""
-        self.trouble = trouble
         if kind not in ("float32", "float64"):
-            return Row(
-                name=vector.name, verdict=Verdict.CONVENTION, line=f"refused: {trouble}", tried=1, trouble=trouble
-            )
-        return Row(
-            name=vector.name,
-            verdict=Verdict.FAILS,
-            line=f"{trouble}; the call: {call}",
-            tried=1,
-            ratio=np.inf,
-            trouble=trouble,
-            case=call,
-        )
+            return row_of(vector, Verdict.CONVENTION, f"refused: {trouble}", trouble=trouble)
+        line = f"{trouble}; the call: {call}"
+        return row_of(vector, Verdict.FAILS, line, ratio=np.inf, trouble=trouble, case=call)
 
     def compared(self, vector: Vector, outputs: Sequence["Compared"], call: str) -> Row:
         """A row of answers beside those of a vector."""
@@ -74,13 +62,16 @@ class Judge(abc.ABC):
         own = f"{max(each.theirs for each in outputs):.2g} of ONNX's"
         if worst.ratio > 1:
             line = f"{worst.said}, {worst.ratio:,.3g} tolerances off, {own}; the call: {call}"
-            return Row(name=vector.name, verdict=Verdict.FAILS, line=line, tried=1, ratio=worst.ratio, case=call)
+            return row_of(vector, Verdict.FAILS, line, ratio=worst.ratio, case=call)
         if all(each.loose for each in outputs):
-            line = "the tolerance exceeds the range of the values"
-            return Row(name=vector.name, verdict=Verdict.NOT_JUDGED, line=line, tried=1)
+            return row_of(vector, Verdict.NOT_JUDGED, "the tolerance exceeds the range of the values")
         self.largest = max(self.largest, worst.ratio)
-        line = f"error {worst.ratio:.2g} of its tolerance, {own}"
-        return Row(name=vector.name, verdict=Verdict.HOLDS, line=line, tried=1, ratio=worst.ratio)
+        return row_of(vector, Verdict.HOLDS, f"error {worst.ratio:.2g} of its tolerance, {own}", ratio=worst.ratio)
+
+
+def row_of(vector: Vector, verdict: Verdict, line: str, **more: Any) -> Row:
+    """A row of one vector."""
+    return Row(name=vector.name, verdict=verdict, line=line, tried=1, **more)
 
 
 class Compared:
@@ -90,14 +81,14 @@ class Compared:
         what: the array, in a word.
         found: what the target gave, [b h ...].
         right: what ONNX gives.
-        most: the largest error of a right answer, theirs included.
+        most: the largest error of a right answer, theirs included; infinite where any number is right.
         vector: for ONNX's own tolerance.
     """
 
     def __init__(self, what: str, found: np.ndarray, right: np.ndarray, most: np.ndarray, vector: Vector) -> None:
         with np.errstate(invalid="ignore", over="ignore"):
             off = np.where(np.isfinite(found), np.abs(found - right), np.inf)
-            ratios = off / most
+            ratios = np.where(np.isinf(most), 0.0, off / most)
         place = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
         self.ratio = float(ratios[place])
         self.theirs = float((off / (vector.atol + vector.rtol * np.abs(right))).max())

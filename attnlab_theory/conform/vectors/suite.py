@@ -75,12 +75,10 @@ class OnnxSuite(Suite):
         vector = self._vectors[name]
         if vector.operator not in self.judge.OPERATORS:
             return None
-        self.judge.trouble = None
         try:
             row = self.judge.judged(vector)
         except Unsayable as error:
             row = Row(name=name, verdict=Verdict.NOT_JUDGED, line=f"cannot be said: {error}", tried=0)
-        self.note(self.judge.trouble)
         self.calls, self.largest = self.judge.calls, self.judge.largest
         return row
 
