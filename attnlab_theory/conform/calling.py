@@ -7,13 +7,13 @@ import copy
 import dataclasses
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.calls import Kept, call
+from attnlab_theory.conform.calls import NOTHING, Answer, Kept, call
 from attnlab_theory.conform.case import Case, storage, word
 from attnlab_theory.conform.finding import Fault, Finding, Trouble, Verdict, misshapen
 from attnlab_theory.conform.kind import Kind, Stage
@@ -36,9 +36,6 @@ MOST_HUNG = 2
 
 PLACES, FEW_PLACES = 132, 20
 """So many tokens a new cache is made for at least, and where each shape is compiled."""
-
-NOTHING = np.zeros(0)
-"""The numbers of no answer."""
 
 HIDES = {"always": True, "never": False}
 """What a flag is that a target does not take."""
@@ -85,31 +82,6 @@ class Uncallable(Exception):
     """The roles of which it has none, and needs one."""
     must: Sequence[str] = ()
     """The roles of which it has none, and needs each."""
-
-
-class Answer(NamedTuple):
-    """What came back."""
-
-    trouble: Trouble | None = None
-    numbers: np.ndarray = NOTHING
-    """With all axes of the kind; those that the target has not are of length one."""
-    kind: str = ""
-    """The type of the numbers."""
-    printed: str = ""
-    second: np.ndarray | None = None
-    """The array beside the numbers, as it came."""
-    kept: Sequence[Kept] = ()
-    """The state that may be continued."""
-    one: Sequence[int] = ()
-    """The number of an earlier object that lies in the same place, for each of these; or -1."""
-    changed: Sequence[str] = ()
-    """The arrays that the call wrote into."""
-    narrow: Sequence[str] = ()
-    """The narrower types that took part, of a call that is watched."""
-    differs: int = 0
-    """The first of several calls in a row that gave other bits; 0 if none did."""
-    overwritten: bool = False
-    """Whether another call changed the answer to this one."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -529,7 +501,7 @@ def raw(
     arrays = {name: x for name, x in values.items() if isinstance(x, np.ndarray) and name not in places}
     arrays |= named or {}
     at = convention.layout.find("t") if convention.chosen.get("flat") and size else None
-    reply = call(
+    answer = call(
         caller,
         *(values[name] if at is None else values[name].squeeze(at) for name in places),
         named={**arrays, **dict(zip(convention.kept, state, strict=False))},
@@ -549,24 +521,11 @@ def raw(
         },
         random=convention.random(case),
     )
-    if reply.trouble:
-        return Answer(reply.trouble)
-    second = reply.arrays[1] if len(reply.arrays) > 1 else None
-    changed = [[*places, *arrays][i] for i in reply.changed]
-    came = reply.arrays[0]
+    if answer.trouble:
+        return Answer(answer.trouble)
+    came, changed = answer.numbers, [[*places, *arrays][i] for i in answer.changed]
     came = came if at is None or came.ndim == len(convention.layout) else np.expand_dims(came, at)
-    return Answer(
-        numbers=came,
-        kind=reply.kind,
-        printed=reply.printed,
-        second=second,
-        kept=reply.kept,
-        one=reply.one,
-        changed=changed,
-        narrow=reply.narrow,
-        differs=reply.differs,
-        overwritten=reply.overwritten,
-    )
+    return answer._replace(numbers=came, changed=changed)
 
 
 def pulled(

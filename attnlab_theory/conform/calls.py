@@ -15,28 +15,35 @@ class Kept(NamedTuple):
     number: int
 
 
-class Reply(NamedTuple):
+NOTHING = np.zeros(0)
+"""The numbers of no answer."""
+
+
+class Answer(NamedTuple):
     """What came back."""
 
     trouble: Trouble | None = None
     """What went wrong; then there is nothing else."""
-    arrays: Sequence[np.ndarray] = ()
-    """The arrays among what was returned, at most two, in float64."""
+    numbers: np.ndarray = NOTHING
+    """In float64, as they came. Once read, with all axes of the kind; those that the target has not are of length
+    one."""
     kind: str = ""
-    """The type of the first array."""
+    """The type of the numbers."""
     printed: str = ""
-    changed: Sequence[int] = ()
-    """Which of the arrays handed over are no longer what they were: by place first, then by name."""
+    second: np.ndarray | None = None
+    """The array beside the numbers, as it came."""
     kept: Sequence[Kept] = ()
-    """The objects that were to be kept."""
+    """The objects that were to be kept: the state that may be continued."""
+    one: Sequence[int] = ()
+    """The number of an earlier object that lies in the same place, for each of these; or -1."""
+    changed: Sequence[Any] = ()
+    """The arrays that the call wrote into: their numbers by place first, then by name; or their names."""
     narrow: Sequence[str] = ()
     """The types narrower than float64 that took part, of a call that is watched."""
     differs: int = 0
     """The first of several calls in a row that gave other bits; 0 if none did."""
     overwritten: bool = False
-    """Whether another call changed the first array of this one."""
-    one: Sequence[int] = ()
-    """The number of an earlier object with the same place for its numbers, for each that was kept; or -1."""
+    """Whether another call changed the answer to this one."""
 
 
 def call(
@@ -53,12 +60,11 @@ def call(
     number: int = 0,
     part: Sequence[str] = (),
     reads: bool = True,
-    gradients: bool = False,
     watched: bool = False,
     rows: Sequence[int] = (),
     batch: int = 0,
     more: Mapping[str, Any] | None = None,
-) -> Reply:
+) -> Answer:
     """Make one call.
 
     Args:
@@ -76,7 +82,6 @@ def call(
         number: of the object, if the target is a class; each is made when it is first called.
         part: where the output is found, if an object is returned: the first of these names that it has.
         reads: whether numbers are expected.
-        gradients: whether torch keeps what it needs for them.
         watched: whether to tell which types take part.
         rows: the rows of the kept object that is given, in another order: by the method, or by its arrays.
         batch: how many rows that object has.
@@ -98,7 +103,7 @@ def call(
         "object": number,
         "part": list(part),
         "reads": reads,
-        "gradients": gradients,
+        "gradients": False,
     } | ({"watched": True} if watched else {})
     plan |= {"rows": list(rows), "batch": batch} if rows else {}
     plan |= more or {}
@@ -106,15 +111,16 @@ def call(
         arrays.append(cotangent)
         plan["cotangent"] = True
     report, came = caller.call(plan, [np.ascontiguousarray(x) for x in arrays])
-    return Reply(
+    return Answer(
         trouble=trouble_of(report),
-        arrays=came,
+        numbers=came[0] if came else NOTHING,
         kind=report.get("kind", ""),
         printed=report.get("printed", ""),
-        changed=report.get("changed", ()),
+        second=came[1] if len(came) > 1 else None,
         kept=[Kept(number) for number in report.get("kept", ())],
-        narrow=report.get("narrow", ()),
         one=report.get("one", ()),
+        changed=report.get("changed", ()),
+        narrow=report.get("narrow", ()),
         differs=report.get("differs", 0),
         overwritten=report.get("overwritten", False),
     )
