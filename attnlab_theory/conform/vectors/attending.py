@@ -66,7 +66,7 @@ class Attending(Judge):
         asks = asked()[vector.name]
         if asks is None:
             raise Unsayable("weights are changed after the softmax")
-        output, kind, trouble, call = self._asked(asks)
+        output, kind, trouble, call = self.answer(asks)
         problem = asks.problem()
         sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), output.shape)
         if trouble and sees.all():
@@ -93,7 +93,7 @@ class Attending(Judge):
         found.loose = bool((mine.loose | ~sees).all() and sees.any())
         return self.compared(vector, [found], call)
 
-    def _asked(self, asks: Question, *, flags: bool = True) -> tuple[np.ndarray, str, Trouble | None, str]:
+    def answer(self, asks: Question, *, flags: bool = True) -> tuple[np.ndarray, str, Trouble | None, str]:
         """The output [b h t e] and its type; what went wrong; the last call.
 
         Raises:
@@ -108,7 +108,7 @@ class Attending(Judge):
                 used = part.case["causal"] or part.case["window"] is not None
                 if flags and used and {"pair_mask", "bias"} & {*part.given}:
                     # Some take a flag or a mask, and not both.
-                    return self._asked(asks, flags=False)
+                    return self.answer(asks, flags=False)
                 return output, "", came.trouble, part.call
             kind = came.kind
             output[part.members, part.heads] = came.numbers
