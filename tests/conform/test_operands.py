@@ -6,7 +6,7 @@ from attnlab_theory.conform.operands import OPERANDS
 
 
 def test_no_two_sizes_have_one_axis():
-    """Of two, the one that a case has not would make the other's arrays empty."""
+    """The one of two that a case has not would make the other's arrays empty."""
     roles = collections.defaultdict(list)
     for role, operand in OPERANDS.items():
         if operand.axis:

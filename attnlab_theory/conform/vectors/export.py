@@ -6,7 +6,6 @@ the same bytes. docs/conform.md has a reader of ten lines.
 
 import importlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,18 +50,17 @@ def arrays_of(own: Own) -> dict[str, np.ndarray]:
     return {name: np.ascontiguousarray(x) for name, x in {**found, **more}.items() if x is not None}
 
 
-def export_npz(place: Path, cases: Sequence[Own] = OURS) -> Path:
+def export_npz(place: Path) -> Path:
     """Write one file of numpy.
 
     Args:
         place: a name that ends in .npz, or a folder.
-        cases: what is written.
     """
     path = place if place.suffix == ".npz" else place / f"attention-{VERSION}.npz"
     _make(path.parent)
     written: dict[str, np.ndarray] = {}
     told = []
-    for own in cases:
+    for own in OURS:
         found = arrays_of(own)
         told.append({**about(own), "arrays": list(found)})
         written |= {f"{own.name}/{name}": x for name, x in found.items()}
@@ -78,7 +76,7 @@ def sayable(own: Own) -> bool:
     return not own.chosen["interleaved"] and own.case.type != "float64"
 
 
-def export_onnx(folder: Path, cases: Sequence[Own] = OURS) -> Path:
+def export_onnx(folder: Path) -> Path:
     """Write a folder for each case: model.onnx, test_data_set_0 with inputs, the output and its tolerance.
 
     Raises:
@@ -90,7 +88,7 @@ def export_onnx(folder: Path, cases: Sequence[Own] = OURS) -> Path:
         narrow = importlib.import_module("ml_dtypes").bfloat16
     except ImportError as error:
         raise ValueError(f"--export onnx needs onnx ({error}): pip install 'attnlab[conformance]'") from None
-    for own in filter(sayable, cases):
+    for own in filter(sayable, OURS):
         kind = np.dtype(narrow if own.case.type == "bfloat16" else own.case.type)
         given, said = _onnx_inputs(own, kind)
         found = arrays_of(own)

@@ -160,14 +160,14 @@ def widths(judge: Judge) -> Chosen:
 def _uncapped(judge: Judge, always: Mapping[str, Any], _: Sequence[Any]) -> bool:
     """Whether the largest of scores of 1e4 takes the whole weight."""
     edits = ("q[:] = 0; k[:] = 0; q[..., 0] = 200; k[..., 0] = np.linspace(-200, 200, 6)", *UNIT)
-    answer = judge.asked({"batch": 1, "length": 6, **unit(judge, 6, 4), "edits": edits}, always)
+    answer = judge.asked({"batch": 1, "length": 6, **unit(judge, 6), "edits": edits}, always)
     return not answer.trouble and bool((answer.numbers[..., :6].max(-1) > 0.9).all())
 
 
 def _sees_far(judge: Judge, always: Mapping[str, Any], usual: Sequence[Any]) -> bool:
     """Whether the last query sees the first key, from further than the window reaches."""
     n = max(usual) + 3
-    answer = judge.asked({"batch": 1, "length": n, "values": "zeros", **unit(judge, n, 4), "edits": UNIT}, always)
+    answer = judge.asked({"batch": 1, "length": n, "values": "zeros", **unit(judge, n), "edits": UNIT}, always)
     return not answer.trouble and bool((answer.numbers[:, :, -1, 0] > 0.5 / n).all())
 
 
@@ -354,9 +354,6 @@ def scale(judge: Judge) -> Chosen:
     return {"scale": best}
 
 
-SHAPES = ("--ts", "b1ts", "b-ts")
-"""Axes [b h t s] of a mask that all batch elements and heads share, with - for those that it has not."""
-
 KEYS_MEAN = ("bool-drop", "bool-keep", "ones-keep", "ones-drop")
 """What a mask of keys, [b s], may mean."""
 
@@ -370,7 +367,8 @@ def masks(judge: Judge) -> Chosen:
     name, has_batch = convention.names[role], "b" in convention.layout
     meanings = [judge.declared[role]] if judge.declared.get(role) else [*OPERANDS[role].meanings]
     spec, taken, first = {role: "every second", "length": 6}, "", None
-    for shape, meaning in itertools.product(SHAPES if has_batch else SHAPES[:1], meanings):
+    shapes = OPERANDS[role].shapes if has_batch else OPERANDS[role].shapes[:1]
+    for shape, meaning in itertools.product(shapes, meanings):
         if taken not in ("", shape):
             # It takes a mask of another shape, and does something else with it.
             break

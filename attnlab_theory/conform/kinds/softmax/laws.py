@@ -28,9 +28,9 @@ def cases_of(judge: Judge, spec: Spec) -> list[Case]:
     return (judge.cases([{**spec, "window": 3}]) if judge.wants("window") else []) or judge.cases([spec])
 
 
-def unit(judge: Judge, n: int, m: int) -> dict[str, int]:
-    """Sizes by which the output has a channel for each of n keys; m is the width where that may be another."""
-    return {"value_width": n, "width": n if judge.convention.chosen["same width"] else m}
+def unit(judge: Judge, n: int) -> dict[str, int]:
+    """Sizes by which the output has a channel for each of n keys."""
+    return {"value_width": n, "width": n if judge.convention.chosen["same width"] else 4}
 
 
 class Visibility:
@@ -43,7 +43,7 @@ class Visibility:
         """Try it."""
         lengths = COMPILED if judge.compiles else LENGTHS
         for n in lengths:
-            sizes = {"batch": 1, "length": n, **unit(judge, n, 4)}
+            sizes = {"batch": 1, "length": n, **unit(judge, n)}
             sizes |= {"bias": "zeros"} if judge.wants("bias") else {}
             for case in cases_of(judge, {**sizes, "values": "zeros", "edits": UNIT}):
                 # A flag that is promised and does nothing was taken for none.
@@ -198,7 +198,7 @@ def fills(judge: Judge) -> Finding:
 
 def _fill_case(judge: Judge, name: str) -> Case | None:
     """Six tokens, of which a mask hides the last two, or a place some."""
-    sizes = {"batch": 1, "length": 6, "type": name, "values": "zeros", **unit(judge, 6, 4)}
+    sizes = {"batch": 1, "length": 6, "type": name, "values": "zeros", **unit(judge, 6)}
     for hides in ({"pair mask": "few"}, {"mask": "few"}, {}):
         if cases := cases_of(judge, {**sizes, **hides}):
             return cases[0]
