@@ -101,7 +101,7 @@ class _Test(staticmethod):  # In a class, too, nothing but the identity is hande
     @property
     def pytestmark(self) -> list[Any]:
         """The marks of the function: pytest writes them there, and reads them here."""
-        return self.__func__.pytestmark
+        return vars(self.__func__)["pytestmark"]
 
 
 def _caller(target: Callable[..., Any] | str, seconds: float | None) -> "Caller":

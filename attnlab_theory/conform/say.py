@@ -481,7 +481,7 @@ def uncallable(name: str, kind: Kind, error: "Uncallable", named: str = "", uses
     if error.lacks:
         return f"{name} has no parameter for a cache{LACKS.get(error.lacks, '')}; {adapter}"
     if error.differs:
-        return f"{name} is a module in training mode, and two equal calls differ: hand over module.eval()"
+        return f"{name} draws random numbers in training mode: two equal calls differ; hand over module.eval()"
     if error.choices:
         return f"{name}: --{error.convention} is {', '.join(error.choices)}, not {error.value}"
     if error.convention:

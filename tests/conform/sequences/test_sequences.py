@@ -216,7 +216,7 @@ def test_a_layer_that_an_earlier_row_has_changed_for_good_fails():
 
 
 def test_a_module_in_training_mode_gets_the_remedy():
-    with pytest.raises(ValueError, match=r"in training mode, and two equal calls differ: hand over module.eval"):
+    with pytest.raises(ValueError, match=r"in training mode: two equal calls differ; hand over module.eval"):
         mixer(Chance)
 
 

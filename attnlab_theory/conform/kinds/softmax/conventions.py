@@ -127,7 +127,8 @@ def settled(judge: Judge) -> Chosen:
         if np.array_equal(one, same, equal_nan=True) and not all(
             np.array_equal(one, x, equal_nan=True) for x in others
         ):
-            raise Uncallable(draws=True)
+            is_training = judge.caller.about()["training"]
+            raise Uncallable(differs=is_training, draws=not is_training)
         if died:
             judge.tell("the same call", "died once", {"trouble": died})
     return {}
