@@ -19,7 +19,7 @@ RUN = {
     "attnlab_theory/conform/harness.py": "calls of a target, in its own process",
     "attnlab_theory/conform/rows.py": "lines of Python that this package has written",
     "attnlab_theory/conform/vectors/ours.py": "lines of Python that this package has written",
-    "attnlab_theory/grader/own_questions.py": "the Python file that an instructor names in a homework",
+    "attnlab_theory/grader/own_functions.py": "the Python file that an instructor names in a homework",
     "attnlab_theory/judges.py": "from a process that this one has started",
     "attnlab_theory/labs/engine/remote.py": "on a worker, from whoever asks it",
     "attnlab_theory/cluster/worker.py": "on a worker, from whoever asks it",

@@ -32,7 +32,7 @@ SHEET: Mapping[str, type] = {"answer": str, "evidence": list, "findings": list, 
 """What the answer sheet says of a question."""
 JUDGED: Mapping[str, type] = {
     **{"signature": str, "draw": str, "reference": str, "holds": list, "tolerance": float},
-    **{"given": dict, "returns": dict, "largest": int, "cases": int},
+    **{"given": dict, "returns": dict, "largest": int, "cases": int, "seconds": float},
 }
 """How code judges a question that has no contract of the lab."""
 KEYS: Mapping[str, type] = {
@@ -78,6 +78,8 @@ class Question:
     """The largest size that `draw` is asked for."""
     cases: int = 40
     """How many cases are drawn, beside one for each size."""
+    seconds: float = 10
+    """How long one call of a function in the Python file may take."""
 
     @property
     def function(self) -> ast.FunctionDef:
@@ -262,8 +264,9 @@ def _refuse_half_judged(table: Mapping[str, Any], refuse: Any) -> None:
     for given in table.get("given", {}):
         if given not in names:
             raise refuse("given", given, f"the signature has {', '.join(names)}")
-    if not table.get("tolerance", 1) > 0:
-        raise refuse("tolerance", table["tolerance"], "it is greater than 0, such as 1e-6")
+    for key, example in (("tolerance", "1e-6"), ("seconds", "10")):
+        if not table.get(key, 1) > 0:
+            raise refuse(key, table[key], f"it is greater than 0, such as {example}")
     for key, most in (("largest", LARGEST), ("cases", MOST_CASES)):
         if not 1 <= table.get(key, 1) <= most:
             raise refuse(key, table[key], f"it is a whole number from 1 to {most}")

@@ -1,21 +1,15 @@
 """Contracts of somebody's own questions: a TOML file says what is asked, and functions beside it judge the answers.
 
-These functions belong to whoever wrote the homework. They run in this process, as the claims of `attnlab run` do.
-The submitted function runs in its fences.
+These functions belong to whoever wrote the homework. They run in a process of their own, and end in time
+(`own_functions.py`). The submitted function runs in its fences.
 """
 
 import ast
 import contextlib
-import copy
 import dataclasses
 import difflib
 import functools
-import inspect
-import sys
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,6 +18,7 @@ from hypothesis import strategies as st
 from attnlab_theory.answers.homework import Homework, Question
 from attnlab_theory.grader.cases import drawn_cases
 from attnlab_theory.grader.contract import Answer, Ask, Case, Contract, Faulty, Measurement, Undecidable
+from attnlab_theory.grader.own_functions import Asking, Failed, Function, Functions, Numbers, Other
 from attnlab_theory.sandbox.reasons import Reason
 
 MOST_SEED = 2**16
@@ -39,30 +34,6 @@ SPECIAL = ("answer", "expected", "f")
 
 FAILURES = tuple(str(reason) for reason in Reason if reason.exit_code == 1)
 """The reasons for which a question may have a hint."""
-
-
-class Short(np.random.Generator):
-    """Normal and uniform numbers of one decimal, never 0: a person can compute with them."""
-
-    def normal(self, *arguments: Any, **named: Any) -> Any:
-        """As numpy's, rounded."""
-        return _short(super().normal(*arguments, **named))
-
-    def standard_normal(self, *arguments: Any, **named: Any) -> Any:
-        """As numpy's, rounded."""
-        return _short(super().standard_normal(*arguments, **named))
-
-    def uniform(self, *arguments: Any, **named: Any) -> Any:
-        """As numpy's, rounded."""
-        return _short(super().uniform(*arguments, **named))
-
-    def random(self, *arguments: Any, **named: Any) -> Any:
-        """As numpy's, rounded."""
-        return _short(super().random(*arguments, **named))
-
-
-def _short(drawn: Any) -> Any:
-    return np.copysign(np.maximum(np.round(np.abs(drawn), 1), 0.1), drawn)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +129,7 @@ class Judge:
 
     def __init__(self, homework: Homework, question: Question) -> None:
         self.homework, self.question = homework, question
-        self.module = _module(homework.code_path, homework.code)
+        self.written = _functions(homework.code_path, homework.code)
         function = question.function
         self.parameters = {each.arg: ast.unparse(each) for each in function.args.args}
         parts = 1
@@ -181,25 +152,22 @@ class Judge:
             self.functions[name] = self._function("holds", name, None)
         self.mistakes = [name for name in question.hints if name not in FAILURES and name not in question.holds]
         for name in self.mistakes:
-            if not callable(getattr(self.module, name, None)):
+            if name not in self.written.known:
                 known = f"{', '.join(FAILURES)}, a name in holds, or a function that makes the mistake"
                 raise homework.refused(question, "hints", name, f"a hint belongs to one of these: {known}")
             self.functions[name] = self._function("hints", name, [*self.parameters])
         self.case = type("Drawn", (Drawn,), {"judge": self})
         self._try()
 
-    def _function(self, key: str, name: str, wanted: Sequence[str] | None) -> Callable[..., Any]:
+    def _function(self, key: str, name: str, wanted: Sequence[str] | None) -> Function:
         """A function of the homework, if it takes these parameters."""
-        found = getattr(self.module, name, None)
-        if not callable(found):
-            every = [each for each, value in vars(self.module).items() if inspect.isfunction(value)]
+        found = self.written.known.get(name)
+        if found is None:
+            every = [each for each, function in self.written.known.items() if function.is_function]
             near = difflib.get_close_matches(name, every, n=1)
             meant = f"; is {near[0]} meant?" if near else ""
             raise self._refused(key, name, f"{self.homework.code_path} has no function {name}{meant}")
-        try:
-            has = list(inspect.signature(found).parameters)
-        except (TypeError, ValueError):
-            has = []
+        has = [*found.parameters]
         allowed = [*self.parameters, *(each for each in SPECIAL if each != "expected" or self.question.reference)]
         if wanted is None and (other := [each for each in has if each not in allowed]):
             remedy = f"{name} asks for {other[0]}, and a check gets of {', '.join(allowed)} what it asks for"
@@ -218,41 +186,33 @@ class Judge:
         """What a function of the homework returns.
 
         Raises:
-            Faulty: naming it, if it raises.
+            Faulty: naming it, if it raises, ends its process or does not end in time.
         """
         try:
-            with _quiet():
-                return self.functions[name](*arguments)
-        except (Exception, SystemExit) as error:
-            raise self._faulty(key, name, f"{name} raises {self._told(error)}; mend it") from error
+            return self.written.call(name, self.question.seconds, *arguments)
+        except Failed as error:
+            raise self._faulty(key, name, f"{name} {self._mended(error)}") from error
 
-    def _told(self, error: BaseException) -> str:
-        return _told(error, self.homework.code_path)
+    def _mended(self, error: Failed) -> str:
+        """The error, and what to do about it."""
+        more = f" ({self.homework.code_path}); mend it, or raise seconds" if error.is_late else "; mend it"
+        return f"{error}{more}"
 
     def draw(self, case: Drawn) -> dict[str, Any]:
         """The givens of a case, as the signature orders them."""
         name = self.question.draw
-        bits = np.random.PCG64([case.seed, case.size])
-        drawn = self._called("draw", name, Short(bits) if case.short else np.random.Generator(bits), case.size)
+        drawn = self._called("draw", name, Numbers(case.seed, case.size, case.short), case.size)
         if not isinstance(drawn, dict) or set(drawn) != set(self.parameters):
-            has = (
-                f"the keys {', '.join(map(str, drawn))}" if isinstance(drawn, dict) else f"a {type(drawn).__name__}"
-            )
+            has = f"the keys {', '.join(drawn)}" if isinstance(drawn, dict) else f"a {_kind(drawn)}"
             wanted = ", ".join(f'"{each}": ...' for each in self.parameters)
             raise self._faulty("draw", name, f"{name} returns {has}, but a dict {{{wanted}}} is asked for")
         givens = {}
         for each in self.parameters:
             value = drawn[each]
-            if isinstance(value, np.generic):
-                value = value.item()
-            elif hasattr(value, "shape"):
-                value = np.asarray(value)
             is_array = isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
             if not is_array and not (value is None or isinstance(value, bool | int | float | str)):
-                kind = type(value).__name__
-                raise self._faulty(
-                    "draw", name, f"{each} is a {kind}; give an array of numbers, a number or a text"
-                )
+                remedy = "give an array of numbers, a number or a text"
+                raise self._faulty("draw", name, f"{each} is a {_kind(value)}; {remedy}")
             givens[each] = value
         return givens
 
@@ -260,7 +220,7 @@ class Judge:
         """What the reference, or a typical wrong answer, returns; None without a name."""
         if not name:
             return None
-        found = self._called(key, name, *copy.deepcopy([*givens.values()]))
+        found = self._called(key, name, *givens.values())
         parts = list(found) if len(self.returns) > 1 and isinstance(found, tuple | list) else [found]
         try:
             arrays = tuple(np.asarray(part, dtype=np.float64) for part in parts)
@@ -269,6 +229,9 @@ class Judge:
         if len(arrays) != len(self.returns):
             said = f"{name} returns {len(arrays)} arrays, and the signature {len(self.returns)}"
             raise self._faulty(key, name, said)
+        if key == "reference" and any(np.any(np.isnan(array)) for array in arrays):
+            # Else an answer of NaN would be right.
+            raise self._faulty(key, name, f"{name} returns NaN; mend it, or draw other givens")
         return arrays
 
     def measured(self, case: Case, answer: Answer, ask: Ask) -> Measurement:
@@ -292,7 +255,7 @@ class Judge:
                 raise
             if not off <= tolerance:
                 failed, hint = (
-                    failed or _about(self.functions[name], name),
+                    failed or self.functions[name].about or name,
                     hint or self.question.hints.get(name, ""),
                 )
             error = max(error, off)
@@ -301,32 +264,25 @@ class Judge:
     def _check(self, name: str, case: Drawn, answer: Answer, ask: Ask) -> float:
         """By how much a check fails. A check that raises at an answer decides nothing."""
 
-        def f(*arguments: Any, **named: Any) -> Any:
-            by_name = dict(zip(self.parameters, arguments, strict=False)) | named
-            if set(by_name) != set(self.parameters):
-                raise TypeError(f"f takes {', '.join(self.parameters)}")
-            found = ask(*(by_name[each] for each in self.parameters))
-            return found[0] if len(found) == 1 else found
+        def f(**named: Any) -> Any:
+            return alone(ask(*(named[each] for each in self.parameters)))
 
         def alone(arrays: Answer) -> Any:
-            return arrays[0].copy() if len(arrays) == 1 else tuple(array.copy() for array in arrays)
+            return arrays[0] if len(arrays) == 1 else arrays
 
-        gets = {**copy.deepcopy(case.givens), "answer": alone(answer), "f": f}
+        gets = {**case.givens, "answer": alone(answer), "f": Asking((*self.parameters,))}
         if case.expected is not None:
             gets["expected"] = alone(case.expected)
-        function = self.functions[name]
+        given = {each: gets[each] for each in self.functions[name].parameters}
         try:
-            with _quiet():
-                found = function(**{each: gets[each] for each in inspect.signature(function).parameters})
-        except (Exception, SystemExit) as error:
-            raise Undecidable(f"the check {name} raises {self._told(error)} at this answer") from error
-        if isinstance(found, bool | np.bool_):
+            found = self.written.call(name, self.question.seconds, answered=f, **given)
+        except Failed as error:
+            raise Undecidable(f"the check {name} {error} at this answer") from error
+        if isinstance(found, bool):
             return 0.0 if found else np.inf
-        if not isinstance(found, int | float | np.number) or isinstance(found, np.complexfloating):
-            kind = type(found).__name__
-            raise self._faulty(
-                "holds", name, f"{name} returns a {kind}; return True, False, or an error as a number"
-            )
+        if not isinstance(found, int | float):
+            remedy = "return True, False, or an error as a number"
+            raise self._faulty("holds", name, f"{name} returns a {_kind(found)}; {remedy}")
         return float(found) if np.isfinite(found) else np.inf
 
     def mistake(self, answers: Mapping[Case, Answer]) -> str:
@@ -418,7 +374,7 @@ class Judge:
     def contract(self) -> Contract:
         """The contract."""
         question, text = self.question, " ".join(self.question.question.split())
-        measures = [f"{_about(self.functions[name], name)}" for name in question.holds]
+        measures = [self.functions[name].about or name for name in question.holds]
         if question.reference:
             measures.insert(0, "The error is the largest difference from the right answer, over all entries.")
         return Contract(
@@ -438,7 +394,7 @@ class Judge:
             examples=question.cases,
             besides=tuple(self.case(size, size) for size in range(1, question.largest + 1)),
             measured=self.measured,
-            asks_again=any("f" in inspect.signature(self.functions[name]).parameters for name in question.holds),
+            asks_again=any("f" in self.functions[name].parameters for name in question.holds),
             infinite=lambda case: isinstance(case, Drawn) and not _is_finite(case.expected),
             shorter=self._shorter,
             hints={reason: text for reason, text in question.hints.items() if reason in FAILURES},
@@ -464,47 +420,19 @@ def _distance(answer: np.ndarray, expected: np.ndarray) -> float:
     return float(np.max(off, initial=0.0)) if np.all(np.isfinite(off)) else np.inf
 
 
-def _about(function: Callable[..., Any], name: str) -> str:
-    """What a check says of itself: the first line of its docstring."""
-    return (inspect.getdoc(function) or name).strip().splitlines()[0]
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """What a homework prints is no result of a command, and its overflows are no warnings."""
-    with np.errstate(all="ignore"), contextlib.redirect_stdout(sys.stderr):
-        yield
+def _kind(value: Any) -> str:
+    """The name of a type, as its author knows it."""
+    return value.kind if isinstance(value, Other) else type(value).__name__
 
 
 @functools.cache
-def _module(path: str, code: str) -> ModuleType:
-    """The Python file of a homework. Files in its folder can be imported while it is loaded.
+def _functions(path: str, code: str) -> Functions:
+    """The functions of a homework.
 
     Raises:
-        ValueError: if it cannot be loaded.
+        ValueError: if the file cannot be loaded.
     """
-    module = ModuleType("attnlab_homework")
-    module.__file__ = path
-    folder = str(Path(path).parent.resolve())
-    sys.path.insert(0, folder)
     try:
-        with _quiet():
-            exec(compile(code, path, "exec"), vars(module))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise ValueError(f"{path} cannot be loaded: {_told(error, path)}") from error
-    finally:
-        with contextlib.suppress(ValueError):  # the file may have taken it away
-            sys.path.remove(folder)
-    return module
-
-
-def _told(error: BaseException, path: str) -> str:
-    """The error in one line, with the last line of the homework's file that led to it."""
-    if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error.msg} ({Path(path).name}, line {error.lineno})"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-    first = next(iter(str(error).strip().splitlines()), "")
-    where = f" ({Path(path).name}, line {lines[-1]})" if lines else ""
-    return f"{type(error).__name__}{': ' * bool(first)}{first}{where}"
+        return Functions(path, code)
+    except Failed as error:
+        raise ValueError(f"{path} cannot be loaded: {str(error).removeprefix('raises ')}") from error

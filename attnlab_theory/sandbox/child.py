@@ -39,7 +39,7 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace", line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
     if "pid" not in in_force:
-        threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+        threading.Thread(target=leave_with_parent, args=(os.getppid(),), daemon=True).start()
     process, clock = os.getpid(), time.process_time
 
     found: dict[str, Any] = {}
@@ -78,8 +78,8 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
         reply(request["number"], lambda request=request: _call(loaded[0], path, request))
 
 
-def _leave_with_parent(parent: int) -> None:
-    # An endless loop does not notice that nobody is waiting any more.
+def leave_with_parent(parent: int) -> None:
+    """End this process when its parent has ended. An endless loop does not notice that nobody waits any more."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(0)

@@ -15,7 +15,7 @@ from typing import Any
 from attnlab_theory import files
 from attnlab_theory.sandbox import fences
 from attnlab_theory.sandbox.control_group import ControlGroup
-from attnlab_theory.sandbox.exchange import Ended, Exchange, Flooded, Late, Pipes
+from attnlab_theory.sandbox.exchange import Ended, Exchange, Flooded, Late, pipes_of
 from attnlab_theory.sandbox.processes import Program
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -135,8 +135,7 @@ class Enclosure:
                 self._process = _launched(command, plan, scratch, told)
             finally:
                 os.close(told)
-            pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
-            self.exchange = Exchange(Pipes(*(_taken(pipe) for pipe in pipes)))
+            self.exchange = Exchange(pipes_of(self._process))
             block.callback(self.exchange.close)
             # First by its supervisor, then what is left of its group.
             block.callback(self._process.end, told=ENDING)
@@ -164,10 +163,3 @@ def _launched(command: list[str], plan: dict[str, Any], scratch: Path, status: i
         env=fences.environment(scratch),
         cwd=scratch,
     )
-
-
-def _taken(pipe: Any) -> int:
-    """The descriptor of a pipe, taken from the object that would close it."""
-    descriptor = os.dup(pipe.fileno())
-    pipe.close()
-    return descriptor

@@ -5,7 +5,9 @@ import select
 import selectors
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from attnlab_theory.sandbox.processes import Program
 
 LONGEST_REPLY = 16 * 2**20
 """The most bytes of one reply: 1.5 million numbers fit."""
@@ -40,6 +42,17 @@ class Pipes(NamedTuple):
     output: int
 
 
+def pipes_of(program: Program) -> Pipes:
+    """The pipes of a program, taken from the objects that would close them."""
+
+    def taken(pipe: Any) -> int:
+        descriptor = os.dup(pipe.fileno())
+        pipe.close()
+        return descriptor
+
+    return Pipes(*map(taken, (program.stdin, program.stdout, program.stderr)))
+
+
 class Exchange:
     """The judge's side of the pipes to a child. They never block.
 
@@ -66,6 +79,12 @@ class Exchange:
         """What the child has printed so far, from its beginning."""
         self.drain(0)
         return self._printed.decode("utf-8", errors="replace")
+
+    def taken(self) -> str:
+        """What the child has printed since this was last asked."""
+        printed = self.printed
+        self._printed.clear()
+        return printed
 
     def send(self, request: bytes) -> None:
         """Queue a line. It is sent while the next replies are waited for."""

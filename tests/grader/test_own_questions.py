@@ -3,8 +3,12 @@
 import ast
 import importlib.resources
 import json
+import os
 import re
+import signal
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +17,7 @@ import pytest
 from attnlab_theory.answers.homework import of_file
 from attnlab_theory.cli import main
 from attnlab_theory.cli.homework import TOPICS
+from attnlab_theory.grader import own_functions
 from attnlab_theory.grader.classroom import markers
 from attnlab_theory.grader.classroom.hand_ins import files_of
 from attnlab_theory.grader.classroom.marking import marks_of_files
@@ -21,6 +26,7 @@ from attnlab_theory.grader.classroom.rubric import rubric_of, template
 from attnlab_theory.grader.contract import HINTS, Faulty
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import judgement_text
+from attnlab_theory.grader.own_functions import Asking, Failed
 from attnlab_theory.grader.own_questions import _distance, contracts, judges
 from attnlab_theory.sandbox.reasons import Reason
 
@@ -186,6 +192,18 @@ FAULTS = {
     ),
     "a wrong reference": ("x / 2", "x / 3", r"line 10: .*half does not keep it at size 1: Half of the half"),
     "a text": ("return np.max(np.abs(f(answer) - x / 4))", "return 'no'", r"returns a str; return True, False, or"),
+    "no numbers": ("x / 2", "x * np.nan", r"line 9: .*reference = 'half': half returns NaN; mend it, or draw"),
+    "an end": (
+        "return x / 2",
+        "__import__('os')._exit(3)",
+        r"line 9: .*half ends its process \(exit code 3\)",
+    ),
+    "a crash": (
+        "return x / 2",
+        "__import__('os').abort()",
+        r"line 9: .*half ends its process \(SIGABRT\)",
+    ),
+    "a flood": ("x / 2", "np.zeros(2_000_000)", r"line 9: .*half returns more than 16 MB; mend it"),
 }
 
 
@@ -197,6 +215,66 @@ def test_a_function_at_fault_gets_the_line_of_the_file_that_names_it(tmp_path, c
     told = capsys.readouterr().err
     assert re.search(said, told)
     assert told.count("\n") == 1
+
+
+LOOP = "while True: pass\n    return"
+ENDLESS = {
+    "a draw": ('return {"x"', f'{LOOP} {{"x"', r"line 8: .*draw_x does not end within 0\.5 s \(.*mine\.py"),
+    "a reference": ("return x / 2", "__import__('time').sleep(99)", r"line 9: .*half does not end within 0\.5 s"),
+    "a late check": (
+        "return np.max",
+        f"f(answer)\n    {LOOP} np.max",
+        r"line 10: .*is_halved.* within 0\.5 s at this",
+    ),
+    "a mistake": ("return 2 * x", LOOP, r"line 11: .*doubled does not end within 0\.5 s"),
+}
+
+
+@pytest.mark.slow("an endless draw and an endless wrong answer stay inside", but=2)
+@pytest.mark.parametrize(("old", "new", "said"), ENDLESS.values(), ids=ENDLESS)
+def test_a_function_without_end_is_ended_by_our_clock(tmp_path, capsys, old, new, said):
+    """Waits for half a second, and starts the process of these functions again."""
+    begun = time.monotonic()
+    assert main(["homework", "try", written(tmp_path, f"{TOML}seconds = 0.5\n", CODE.replace(old, new, 1))]) == 2
+    told = capsys.readouterr().err
+    assert re.search(said, told)
+    assert told.count("\n") == 1
+    assert time.monotonic() - begun < 9  # the default is ten seconds
+    assert main(["homework", "try", written(tmp_path)]) == 0
+
+
+def test_the_time_of_a_question_is_its_own_and_a_students_time_counts_for_nothing(tmp_path):
+    """Waits for a second, which no function of the homework takes."""
+    functions = judges(of_file(written(tmp_path)))["1a"].written
+
+    def slow(x):
+        time.sleep(1)
+        return x / 2
+
+    x = np.ones(2)
+    given = {"answer": x / 2, "x": x, "f": Asking(("x",))}
+    assert functions.call("is_halved_twice", 0.9, answered=slow, **given) == 0
+    with pytest.raises(Failed, match=r"does not end within 0 s"):
+        functions.call("half", 0, x)
+    assert np.array_equal(functions.call("half", 10, x), x / 2)
+    for wrong in ("0", "-1", "nan"):
+        with pytest.raises(ValueError, match="seconds = "):
+            of_file(written(tmp_path, f"{TOML}seconds = {wrong}\n"))
+
+
+def test_ctrl_c_ends_a_function_without_end_and_leaves_no_process(tmp_path):
+    """Waits for half a second, so that the function has begun."""
+    homework = of_file(written(tmp_path, code=CODE.replace("return x / 2", "while True: pass")))
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        judges(homework)
+    assert own_functions._running is None
+
+
+def test_what_is_printed_without_end_is_cut(tmp_path, capsys):
+    code = CODE.replace("return x / 2", "print('y' * 10**6)\n    return x / 2")
+    judges(of_file(written(tmp_path, code=code)))
+    assert 2**15 < len(capsys.readouterr().err) <= 2**16
 
 
 def test_a_draw_that_fails_late_is_no_students_fault(tmp_path):
