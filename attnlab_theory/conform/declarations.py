@@ -75,13 +75,13 @@ class DeclaredSuite(Suite):
 
     def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
         """A snippet of the smallest counterexample."""
-        # Two targets that are compared are both called, which a replay does.
+        # A replay calls both of two targets that are compared, and pulls gradients back.
         own = [row for row in rows if row.name in self.IDENTITIES and row.name != "against"]
         found = [row.counterexample for row in own if row.verdict is Verdict.FAILS]
         shown = [
             (each.number is None, each.case.numbers, i, each)
             for i, each in enumerate(found)
-            if isinstance(each, Finding) and each.case and is_of_one(each)
+            if isinstance(each, Finding) and each.case and is_of_one(each) and "of" not in each.about
         ]
         lines = (show.snippet(place, self.judge, each) for *_, each in sorted(shown) if self._comes_again(each))
         return next(filter(None, lines), [])

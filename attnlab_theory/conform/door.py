@@ -15,6 +15,8 @@ that is named, as `suite("mine.py::attention", kind="causal")`, is called in a c
 
 import atexit
 import contextlib
+import functools
+import inspect
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +43,7 @@ def suite(
     accumulate: str | None = None,
     seconds: float | None = None,
     **declared: Any,
-) -> Callable[[str], None]:
+) -> "_Test":
     """A test function with a case for each identity, to be given a name that begins with `test`.
 
     Args:
@@ -98,6 +100,11 @@ def suite(
 
 
 class _Test(staticmethod):  # In a class, too, nothing but the identity is handed over.
+    owner: type | None = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner = owner
+
     @property
     def pytestmark(self) -> list[Any]:
         """The marks of the function: pytest writes them there, and reads them here."""
@@ -116,16 +123,27 @@ def _caller(target: Callable[..., Any] | str, seconds: float | None) -> "Caller"
     return block.enter_context(Fenced(target, seconds=limit))
 
 
-def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[[str], None]]:
-    """Make tests of a function of q, k, v: the decorated function is the target.
+def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], "_Test"]:
+    """Make tests of the decorated function of q, k, v, or of a method, which gets an object of its class.
 
     Args:
         kind: what it promises.
         options: options of `suite`, such as `include`, `exclude` and the layout.
     """
 
-    def decorated(target: Callable[..., Any]) -> Callable[[str], None]:
-        test = suite(target, kind=kind, **options)
+    def decorated(target: Callable[..., Any]) -> _Test:
+        signature = inspect.signature(target)
+        is_method = next(iter(signature.parameters), "") == "self"
+
+        @functools.wraps(target)
+        def method(*arguments: Any, **named: Any) -> Any:
+            assert test.owner is not None
+            return target(test.owner(), *arguments, **named)
+
+        method.__signature__ = signature.replace(  # pyright: ignore[reportAttributeAccessIssue]
+            parameters=[*signature.parameters.values()][is_method:]
+        )
+        test = suite(method if is_method else target, kind=kind, **options)
         test.__name__, test.__module__ = target.__name__, target.__module__
         return test
 

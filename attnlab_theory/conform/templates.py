@@ -61,7 +61,8 @@ BODIES: Mapping[str, Body] = {
     "mixer": Body("x", "x [b t d]; gives [b t e].", module=True),
     "decode": Body(
         "q, k, v, cache=None",
-        "q, k, v [b h t d] of new tokens, the cache before; gives [b h t e], new cache.",
+        "q, k, v [b h t d] of new tokens, the cache before; gives [b h t e], new cache.\n\n"
+        "    A cache that changes in place: let mine be an object with init_cache() and step(q, k, v, cache).",
         True,
     ),
     "model": Body("ids", "ids [b t], whole numbers; gives logits [b t vocabulary].", module=True),

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from attnlab_theory import conformance
@@ -45,6 +46,13 @@ class TestInside:
     def test_one_head(q, k, v):
         return attention(q[None], k[None], v[None])[0]
 
+    @conforms("causal", include=("plain",), layout="td")
+    def test_a_method(self, q, k, v):
+        return self.heads(q[None], k[None], v[None])[0]
+
+    def heads(self, q, k, v):
+        return attention(q, k, v)
+
     def test_beside(self):
         assert self.test_mine("plain") is None
 '''
@@ -77,6 +85,24 @@ def test_marks_of_a_test_that_is_made_are_read():
     assert [mark.name for mark in made.pytestmark] == ["parametrize", "slow"]
 
 
+def test_a_method_is_called_with_an_object_of_its_class():
+    class TestInside:
+        factor = 1
+
+        @door.conforms("softmax", include=("plain",))
+        def test_mine(self, q, k, v):
+            scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+            raised = np.exp(scores - scores.max(-1, keepdims=True))
+            return self.factor * (raised / raised.sum(-1, keepdims=True)) @ v
+
+    class TestWrong(TestInside):
+        test_another = door.conforms("softmax", include=("plain",))(lambda self, q, k, v: self.factor * q)
+
+    TestInside.test_mine("plain")
+    with pytest.raises(pytest.fail.Exception):
+        TestWrong.test_another("plain")
+
+
 def test_without_pytest_the_door_says_what_to_install_in_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "pytest", None)
     for module in (door, conformance):
@@ -103,6 +129,7 @@ def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
     assert "FAILED test_project.py::TestInside::test_mine[block edges]" in said
     assert "FAILED test_project.py::TestInside::test_one_head[visibility] - Failed: 17 tokens: " in said
     assert "PASSED test_project.py::TestInside::test_beside" in said
+    assert "PASSED test_project.py::TestInside::test_a_method[plain]" in said
     # One head in one call has no batch, so that there is nothing to keep apart.
     assert "SKIPPED" in said
 

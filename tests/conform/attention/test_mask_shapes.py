@@ -154,3 +154,29 @@ def test_a_snippet_hands_over_the_same_shapes(tmp_path, name, kind):
     given, right = (float(x) for x in done.stdout.replace("is right", "").split("where"))
     assert done.returncode == 0
     assert given != pytest.approx(right, rel=1e-4)
+
+
+def by_rows(picks):
+    """Indexes a mask of keys by batch elements, so that one of queries and keys is taken without an error."""
+
+    def target(q, k, v, attn_mask=None):
+        if attn_mask is None:
+            return whole(q, k, v)
+        rows = [picks(attn_mask[b].astype(bool)) for b in range(len(q))]
+        pairs = zip(q, k, v, rows, strict=True)
+        return np.concatenate([whole(a[None], b[None, :, keep], c[None, :, keep]) for a, b, c, keep in pairs])
+
+    return target
+
+
+def test_a_mask_of_keys_is_found_where_one_of_queries_is_taken_too():
+    packed = {
+        "by place": by_rows(lambda keep: np.flatnonzero(keep[-1] if keep.ndim > 1 else keep)),
+        "by number": by_rows(lambda keep: np.arange(keep.sum())),
+    }
+    found = {}
+    for name, target in packed.items():
+        suite = suite_of(Direct(target), "softmax")
+        found[name] = [row.verdict for row in suite.rows(["masks", "padding by element"])]
+        assert dict(suite.profile)["attn_mask"] == "True keeps (guessed)"
+    assert found == {"by place": ["holds"], "by number": ["fails"]}

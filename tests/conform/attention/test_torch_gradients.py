@@ -282,3 +282,26 @@ def test_a_wrong_gradient_in_the_type_that_came_out_fails():
         return scores.softmax(-1).bfloat16() @ v.bfloat16()
 
     assert gradients_of(wrong, framework="torch", layout="bhtd").verdict == "fails"
+
+
+def test_a_sink_that_is_none_has_no_gradient_and_one_that_is_has_its_own():
+    """Asks for all gradients of two targets."""
+
+    def attention(q, k, v, sinks):
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        column = sinks.to(q.dtype)[:, None, None].expand(*scores.shape[:-1], 1)
+        return torch.cat([scores, column], -1).softmax(-1)[..., :-1] @ v
+
+    def detached(q, k, v, sinks):
+        return attention(q, k, v, sinks.detach())
+
+    assert gradients_of(attention, framework="torch", layout="bhtd").verdict != "fails"
+    row = gradients_of(detached, framework="torch", layout="bhtd")
+    assert (row.verdict, "the gradient of sinks is 0 where" in row.line) == ("fails", True)
+
+
+def test_a_wrong_gradient_is_shown_by_no_snippet_of_an_answer():
+    suite = suite_of(Direct(torch_targets()[2]["no scale"]), "softmax", {"framework": "torch", "layout": "bhtd"})
+    rows = list(suite.rows(["gradients"]))
+    assert [row.verdict for row in rows] == ["fails"]
+    assert suite.snippet(place_of(f"{__file__}::torch_targets"), rows) == []

@@ -384,10 +384,13 @@ def masks(judge: Judge) -> Chosen:
         judge.tell(f"{name} and {convention.names['causal']}", "refused together", {"trouble": first})
         judge.rebind(without=role)
         return {}
-    if not taken and has_batch and "mask" not in convention.names and not must:
+    if has_batch and "mask" not in convention.names and not must:
         names = {("mask" if x == role else x): y for x, y in convention.names.items()}
         for meaning in KEYS_MEAN:
-            if not judge.tried({**ALIKE, "batch": 3, "length": 8, "mask": "end"}, names=names, mask=meaning)[0]:
+            of_keys = {**ALIKE, "batch": 3, "length": 8, "mask": "end"}
+            trouble, off = judge.tried(of_keys, names=names, mask=meaning)
+            # Code that indexes a mask by batch elements takes one of queries and keys, too, and does not follow it.
+            if not trouble and (off <= NEAR or not taken):
                 judge.rebind(names=names)
                 return {"mask": meaning}
     wrong: dict[str, Any] = (
