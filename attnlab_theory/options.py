@@ -37,7 +37,6 @@ MEANT = {
     "--outputs-path": ("output_path", "predictions_path", "predictions"),
     "--writing-params-path": ("save_path", "checkpoint_path", "save_to"),
     "--reading-params-path": ("load_path", "model_path", "load_from"),
-    "--precision": ("dtype", "fp16", "bf16", "amp"),
 }
 """The names of options in other programs. The option that looks most alike may mean something else."""
 

@@ -33,7 +33,6 @@ MOST: Mapping[str, float] = {
     "least": 10**9,
     "length": 2**14,
     "lr": 1000,
-    "min_p": 1,
     "most_features": 2**20,
     "never_seen": 10**5,
     "occurrences": 10**9,
@@ -67,7 +66,7 @@ MOST: Mapping[str, float] = {
 }
 """By the name of the field that holds the option."""
 
-TOLD_ELSEWHERE = ("dropout", "min_p", "time_limit", "top_p")
+TOLD_ELSEWHERE = ("dropout", "time_limit", "top_p")
 """Options whose command says what both of their ends are."""
 
 

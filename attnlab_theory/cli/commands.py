@@ -108,7 +108,16 @@ COMMANDS = {
 
 GONE: Mapping[str, str] = {
     "captions generate --beam": "--greedy writes the likeliest token each time",
+    "captions generate --min-p": "--top-p and --top-k cut unlikely tokens off",
     "captions generate --length-penalty": "it was for --beam; --greedy writes the likeliest token each time",
+    "conform --normaliser": "it is found by trial calls, and the profile says it",
+    **{
+        f"{words} --precision": "every model is trained in float32"
+        for words in (
+            *("knowledge pretrain", "knowledge finetune", "knowledge store", "knowledge run"),
+            *("captions train", "reviews train"),
+        )
+    },
     "knowledge score --figure": "experiments/labs/birthplaces_in_files.py draws what --json prints",
     "knowledge score --published": "experiments/labs/birthplaces_in_files.py draws what --json prints",
     "knowledge run --templates": "--wordings says how many wordings each person has",

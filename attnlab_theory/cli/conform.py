@@ -64,8 +64,6 @@ class Conform:
     """Judge a mixer as one that promises to hide the future, even if a trial shows that it does not."""
     features: Literal["elu", "relu", "exp", "identity", "softmax", "efficient"] | None = None
     """The feature map of linear attention: elu is elu(x) + 1. In efficient, keys get a softmax over tokens."""
-    normaliser: Literal["yes", "no"] | None = None
-    """Whether linear attention divides by the sum of its weights."""
     kernel: Literal["softmax", "gaussian"] | None = None
     """What random features estimate: exp(scale q.k), or exp(-scale |q - k|^2 / 2)."""
     base: float | None = None
@@ -228,7 +226,6 @@ class Conform:
             "hides_future": self.causal or None,
             "features": self.features,
             "kernel": self.kernel,
-            "normaliser": None if self.normaliser is None else self.normaliser == "yes",
             "base": self.base,
             "pairs": self.pairs,
         }

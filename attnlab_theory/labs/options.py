@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from attnlab_theory.labs.recipes import MicroBatches, Recipe
-from attnlab_theory.language.precision import Precision
 
 Unit = Literal["words", "bpe"]
 """What a token is: a word between spaces, or one of GPT-2's byte pairs."""
@@ -81,11 +80,9 @@ class RecipeChanges:
     epochs: int | None = None
     """Passes over the training data."""
     batch_size: int | None = None
-    """Documents in one batch. A batch makes one step of the optimizer."""
+    """Documents in one batch, which makes one step."""
     lr: float | None = None
     """The highest learning rate."""
-    precision: Precision = "float32"
-    """Number format of matrix products and activations. Parameters are always float32."""
     rows: int | None = None
     """Rows of a micro-batch. A micro-batch is the part of a batch that is computed at once."""
     micro_batches: MicroBatches | None = None
@@ -99,8 +96,7 @@ class RecipeChanges:
         """The recipe with the options that were given."""
         changed = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.lr, "rows": self.rows}
         changed["micro_batches"] = self.micro_batches
-        same = {"seed": self.seed, "precision": self.precision}
-        return dataclasses.replace(recipe, **given(changed), **same)
+        return dataclasses.replace(recipe, **given(changed), seed=self.seed)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -171,8 +171,6 @@ class Generate:
     """Draw only from this many likeliest tokens."""
     top_p: float | None = None
     """Draw from the smallest set of likeliest tokens that has at least this probability."""
-    min_p: float | None = None
-    """Draw from tokens with at least this share of the likeliest one's probability."""
     seed: int = 0
     """All that is drawn follows from the seed."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
@@ -209,7 +207,7 @@ class Generate:
 
         if self.temperature == 0:
             raise ValueError("--temperature 0 is --greedy: the likeliest token each time")
-        sampling = Sampling(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p)
+        sampling = Sampling(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p)
         if self.greedy and sampling != Sampling():
             raise ValueError("--greedy draws nothing: say it without temperature and cuts")
         return Greedy() if self.greedy else sampling

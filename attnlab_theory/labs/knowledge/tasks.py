@@ -14,7 +14,6 @@ from attnlab_theory.labs.knowledge.data import Data
 from attnlab_theory.labs.knowledge.evaluation import Baseline, Evaluate, Score
 from attnlab_theory.labs.knowledge.training import Finetune, Pretrain, Store
 from attnlab_theory.labs.options import ModelSizes, given
-from attnlab_theory.language.precision import Precision
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
@@ -60,8 +59,6 @@ class Adjustments(ModelSizes):
     """Epochs of pretraining."""
     year: Literal[2021, 2024] | None = None
     """Year of the homework, for --preset homework only. Learning rates and padding differ. By default 2021."""
-    precision: Precision = "float32"
-    """Number format of matrix products and activations. Parameters are always float32."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -120,7 +117,6 @@ class Run(RunLab):
             preset = dataclasses.replace(preset, corruption=corruption)
         stages = {"finetuning": preset.finetuning, "from_scratch": preset.from_scratch}
         stages["pretraining"] = dataclasses.replace(pretraining, epochs=changes.epochs or pretraining.epochs)
-        stages = {n: dataclasses.replace(recipe, precision=changes.precision) for n, recipe in stages.items()}
         return dataclasses.replace(preset, **changes.given, **stages)
 
     def _material(self, seed: int) -> "Material":
