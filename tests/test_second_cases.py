@@ -30,8 +30,10 @@ ROWS = [
     ("66_rolled_groups/groups.py", "causal", "causality", "causal", "quarter of_32"),
     ("67_token_shift/shift.py", "decode", "token by token", "right", "shift"),
     ("79_llama3_rope/rope.py", "rotary", "turning", "right yarn_right", ""),
+    ("79_llama3_rope/rope.py right", "rotary", "against", "right", "unread other_factor wave"),
+    ("79_llama3_rope/rope.py yarn_right", "rotary", "against", "yarn_right", "yarn_exponent"),
 ]
-"""A file, a kind, the row that decides, the targets that are right, and those that are wrong."""
+"""A file, perhaps with another target, a kind, the row that decides, what is right there, and what is wrong."""
 
 WITH_TORCH = [
     ("52_cross_causal/attention.py", "softmax", "visibility", "mended", "attention"),
@@ -75,7 +77,8 @@ LINES_WITH_TORCH = [
 
 def verdicts(monkeypatch, file, kind, row, right, wrong):
     """What becomes of a row for each target of a file, by the target's name."""
-    path = SECOND / file
+    path, *other = file.split()
+    path = SECOND / path
     monkeypatch.syspath_prepend(str(path.parent))
     # Several cases have files of one name.
     for name in [each for each in sys.modules if (path.parent / f"{each}.py").is_file()]:
@@ -84,6 +87,8 @@ def verdicts(monkeypatch, file, kind, row, right, wrong):
     found = {}
     for name in f"{right} {wrong}".split():
         asked = suite(Direct(getattr(module, name)), kind)
+        for each in other:
+            asked.against(Direct(getattr(module, each)))
         found[name] = str(getattr(asked.row(row), "verdict", "not tried"))
     return found
 

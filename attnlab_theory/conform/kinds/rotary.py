@@ -332,6 +332,14 @@ def by_row(judge: Judge) -> Finding:
     return dataclasses.replace(found, case=None) if found.verdict is Verdict.CONVENTION else found
 
 
+def against(judge: Judge) -> Finding:
+    """Another target, which has its own table, turns the same vectors at the same positions alike."""
+    if judge.other is None:
+        return NOT_TRIED
+    specs = [{"seed": 0}, near(judge, 300, 0, 255, 1, 7, seed=1), near(judge, 4001, 2000, 31, seed=2)]
+    return judge.same(Pair(case, case, of_other=True) for case in judge.cases(specs))
+
+
 def of_type(kind: str) -> Law:
     """The law that every number is right in a type, near and far."""
     far = (300, 0, 257, 2049, 4001, 1, 2)
@@ -407,6 +415,7 @@ ROTARY = Kind(
         "types in turn": lambda judge: types_in_turn(
             judge, {**ONE, "queries": 7}, near(judge, 300, 0, 257, 1, 2, seed=1)
         ),
+        "against": against,
         "elements apart": apart({"batch": 3, "heads": 3, "groups": 3, "seed": 7}, VECTORS),
         "same result": lambda judge: again(
             {"seed": 11},

@@ -292,3 +292,22 @@ def test_what_is_cut_short_is_no_refusal():
     assert row.verdict == "holds"
     cut = rotated(lambda x, positions: right.interleaved(x, positions)[..., :64, :]).row("lengths")
     assert "gave [1, 1, 64, 2] where [1, 1, 65, 2] was expected" in cut.line
+
+
+def test_two_tables_of_frequencies_are_compared():
+    def by(factor):
+        def rotate(x, positions):
+            angles = np.asarray(positions)[:, None] * 1e4 ** (-np.arange(x.shape[-1] // 2) / (x.shape[-1] // 2))
+            angles[:, 1:] /= factor
+            c, s = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+            a, b = np.split(x, 2, -1)
+            return np.concatenate([a * c - b * s, b * c + a * s], -1)
+
+        return rotate
+
+    found = {}
+    for factor in (3.0, 3.1, 1.0):
+        asked = rotated(by(3.0))
+        asked.against(Direct(by(factor)))
+        found[factor] = [row.verdict for row in asked.rows(["turning", "against"])]
+    assert found == {3.0: ["holds", "holds"], 3.1: ["holds", "fails"], 1.0: ["holds", "fails"]}
