@@ -435,4 +435,5 @@ def _functions(path: str, code: str) -> Functions:
     try:
         return Functions(path, code)
     except Failed as error:
-        raise ValueError(f"{path} cannot be loaded: {str(error).removeprefix('raises ')}") from error
+        said = f"it {error}".removeprefix("it raises ")
+        raise ValueError(f"{path} cannot be loaded: {said}") from error

@@ -243,6 +243,15 @@ def test_a_function_without_end_is_ended_by_our_clock(tmp_path, capsys, old, new
     assert main(["homework", "try", written(tmp_path)]) == 0
 
 
+@pytest.mark.slow("an endless draw and an endless wrong answer stay inside")
+def test_a_file_without_end_is_ended_too(tmp_path, monkeypatch, capsys):
+    """Waits for a second, in which a file without a loop is loaded."""
+    monkeypatch.setattr(own_functions, "LOADING", 1.0)
+    path = written(tmp_path, code=f"while True: pass\n{CODE}")
+    assert main(["homework", "try", path]) == 2
+    assert "mine.py cannot be loaded: it does not end within 1 s" in capsys.readouterr().err
+
+
 def test_the_time_of_a_question_is_its_own_and_a_students_time_counts_for_nothing(tmp_path):
     """Waits for a second, which no function of the homework takes."""
     functions = judges(of_file(written(tmp_path)))["1a"].written
