@@ -147,7 +147,6 @@ class Host:
                         break
             for place in plan.get("keep", ()):
                 found = exchange.part(came, place)
-                told["kept"].append(self._first + len(self._kept))
                 where = memory.place(found)
                 told["kept"].append(self._first + len(self._kept))
                 told["one"].append(-1 if where is None else self._at.get(where, -1))
