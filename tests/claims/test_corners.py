@@ -40,8 +40,8 @@ def test_at_every_corner_hypotheses_hold_or_refuse_in_one_line(subtests):
 
 
 def judged_corners(claim: Claim) -> list[Setting]:
-    """One corner that is not refused, because each costs a program: the first in a shape of its own, or else the
-    first in a shape that the claim's own settings have. With `make explore` both."""
+    """One corner that is not refused, because each costs a program. It is the first in a shape of its own, or else
+    the first in a shape that the claim's own settings have. `make explore` judges both."""
     known = {setting.static() for setting in claim.settings}
     admitted = [setting for setting in corners(claim) if not refused(claim, setting)]
     chosen = [next((s for s in admitted if (s.static() in known) == old), None) for old in (False, True)]
