@@ -1,6 +1,7 @@
 """How a command ends: with an exit code, and one line on standard error if it failed."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -40,8 +41,19 @@ def open_streams() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
-LEAST = {"RLIMIT_AS": (10**9, "address space", "ulimit -v"), "RLIMIT_STACK": (2**20, "stack", "ulimit -s")}
-"""Bytes with less of which libraries end the process without a word, their names, and the shell's."""
+LEAST = {
+    "RLIMIT_AS": (10**9, "address space", "ulimit -v"),
+    "RLIMIT_DATA": (5 * 10**8, "data", "ulimit -d"),
+    "RLIMIT_STACK": (2**20, "stack", "ulimit -s"),
+    "memory.max": (0, "memory", "the limit of its control group"),
+}
+"""Bytes with less of which libraries end the process without a word, their names, and where they are set."""
+
+USUAL = 8 * 10**6
+"""The stack that systems give every process, in bytes. So much is no limit."""
+
+FATAL = {"SIGABRT", "SIGBUS", "SIGKILL", "SIGSEGV"}
+"""How a process ends that gets no more memory."""
 
 
 def limits() -> dict[str, int]:
@@ -50,8 +62,62 @@ def limits() -> dict[str, int]:
         import resource
     except ImportError:
         return {}
-    found = {name: resource.getrlimit(getattr(resource, name))[0] for name in LEAST}
-    return {name: most for name, most in found.items() if most != resource.RLIM_INFINITY}
+    found = {name: resource.getrlimit(getattr(resource, name))[0] for name in LEAST if name.startswith("RLIMIT")}
+    found = {name: most for name, most in found.items() if most != resource.RLIM_INFINITY}
+    return found | dict(zip(["memory.max"], _of_control_groups(), strict=False))
+
+
+def _of_control_groups() -> list[int]:
+    """The least memory that the control groups of this process leave it, in bytes, if they limit it."""
+    names = {"": "/sys/fs/cgroup{}/memory.max", "memory": "/sys/fs/cgroup/memory{}/memory.limit_in_bytes"}
+    found = []
+    with contextlib.suppress(OSError), open("/proc/self/cgroup") as file:
+        for kind, path in (line.strip().split(":", 2)[1:] for line in file):
+            # In a container, only the upper folders are seen.
+            for place in itertools.accumulate(["", *path.split("/")[1:]], "{}/{}".format):
+                with contextlib.suppress(OSError, ValueError, KeyError), open(names[kind].format(place)) as limit:
+                    found.append(int(limit.read()))
+    # The older kind of groups writes no limit as a number that no machine has.
+    return [min(found)] if found and min(found) < 2**60 else []
+
+
+def _narrow() -> str:
+    """The limits of memory of this process, in words; nothing if it has none."""
+    narrow = {name: most for name, most in limits().items() if name != "RLIMIT_STACK" or most < USUAL}
+    return " and ".join(f"{most:,} bytes of {LEAST[name][1]} ({LEAST[name][2]})" for name, most in narrow.items())
+
+
+def supervised(command: Callable[[], int]) -> int:
+    """Run a command. Where memory is limited, do so in a process whose end is told in a line.
+
+    A library that gets no memory ends the process, and so does a kernel. Neither leaves Python a word.
+    Signals that are sent to this process reach the other one; a terminal sends its own to both.
+    """
+    if not (hasattr(signal, "sigwaitinfo") and _narrow()):
+        return command()
+    numbers = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    ours, process = os.getpid(), os.fork()
+    if not process:
+        import ctypes
+
+        # It ends with this one, even if nobody can be told.
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+        return command() if os.getppid() == ours else 130
+    while not (ended := os.waitpid(process, os.WNOHANG))[0]:
+        told = signal.sigwaitinfo(numbers)
+        if told.si_signo != signal.SIGCHLD and told.si_code <= 0:
+            os.kill(process, told.si_signo)
+    code = os.waitstatus_to_exitcode(ended[1])
+    if code >= 0:
+        return code
+    if (name := signal.Signals(-code).name) in FATAL:
+        return refuse(f"{name} ended this command, which may have {_narrow()}: perhaps it needs more")
+    signal.signal(-code, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+    os.kill(ours, -code)
+    return 128 - code
 
 
 def refuse_cramped() -> None:
@@ -140,7 +206,7 @@ def _in_one_line(command: Callable[[], int]) -> int:
     except (MemoryError, OverflowError) as error:
         # numpy says how much was wanted; Python itself says nothing.
         text = str(error) or type(error).__name__
-        return refuse(f"the numbers asked for are too large: {text}; ask for smaller ones")
+        return refuse(f"the numbers asked for are too large: {text}; ask for smaller ones{_or_raise()}")
     except RuntimeError as error:
         # So jax says that there is no memory, or no such device; anything else is a mistake of ours and keeps its
         # traceback.
@@ -149,15 +215,18 @@ def _in_one_line(command: Callable[[], int]) -> int:
             return refuse(f"JAX_PLATFORMS={platforms} names no device of this machine: unset it, or say cpu")
         if not str(error).startswith("RESOURCE_EXHAUSTED"):
             raise
-        return refuse(f"the sizes asked for are too large: {error}; ask for smaller ones")
+        return refuse(f"the sizes asked for are too large: {error}; ask for smaller ones{_or_raise()}")
     except (ImportError, SystemError) as error:
-        if "RLIMIT_AS" not in (most := limits()):
+        if not ({"RLIMIT_AS", "RLIMIT_DATA"} & limits().keys()):
             raise
-        said = f"{type(error).__name__}: {error}"
-        return refuse(f"{most['RLIMIT_AS']:,} bytes of address space (ulimit -v) do not suffice, raise it: {said}")
+        return refuse(f"this process may have too little, {_narrow()}: {type(error).__name__}: {error}")
     except KeyboardInterrupt:
         print("attnlab: interrupted", file=sys.stderr)
         return 130
+
+
+def _or_raise() -> str:
+    return f", or raise what this process may have: {narrow}" if (narrow := _narrow()) else ""
 
 
 class _Announcement:

@@ -123,7 +123,7 @@ def _pattern(stem: str, suffix: str) -> str:
 def _remove_abandoned(folder: Path, pattern: str) -> None:
     for left in folder.glob(pattern):
         with contextlib.suppress(OSError):
-            handle = os.open(left, os.O_RDONLY)
+            handle = os.open(left, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
             try:
                 if _locked(handle):
                     left.unlink(missing_ok=True)
@@ -356,6 +356,9 @@ def is_ours(path: Path) -> bool:
         return True
     except OSError:
         return False
+    if is_stream(path):
+        os.close(handle)
+        return False
     with open(handle, "rb") as file:
         beginning = file.read(BEGINNING)
     if not beginning or OURS.match(beginning):
@@ -372,7 +375,7 @@ def held(path: Path) -> Iterator[None]:
     held. The package filelock would leave a file in the folder; without locks, that file outlives a killed run.
 
     Raises:
-        ValueError: if another process holds it.
+        ValueError: if another process holds it, or a pipe or a device has the name of its lock.
         OSError: if the folder is missing or cannot be written.
     """
     try:
@@ -385,6 +388,8 @@ def held(path: Path) -> Iterator[None]:
         return
     folder = path.is_dir()
     lock = path if folder else path.with_name(f".{path.name}.lock")
+    if is_stream(lock):
+        raise ValueError(f"{lock} is a pipe or a device where a lock of attnlab would be: remove it")
     handle = os.open(lock, os.O_RDONLY if folder else os.O_RDONLY | os.O_CREAT, 0o644)
     try:
         with contextlib.suppress(OSError):

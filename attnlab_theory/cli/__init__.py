@@ -40,7 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
         3 `check` could not decide.
     """
     exits.open_streams()
-    given = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        return exits.supervised(lambda: main(sys.argv[1:]))
+    given = arguments
     compilation.keep_programs()
     if given and given[0] in WITH_SMALL_PROGRAMS:
         compilation.compile_in_haste()

@@ -63,9 +63,11 @@ def pytest_collection_modifyitems(config: "pytest.Config", items: "list[pytest.I
 def _known(path: Path) -> dict[str, str]:
     import pytest
 
+    from attnlab_theory import inputs
+
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
+        lines = inputs.content(path).decode().splitlines()
+    except ValueError:
         raise pytest.UsageError(f"{NAME}: {path} cannot be read") from None
     found: dict[str, str] = {}
     for number, line in enumerate(lines, 1):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from attnlab_theory import inputs
 from attnlab_theory.grader.contract import Case, Contract
 from attnlab_theory.grader.contracts.frames import Frame
 
@@ -29,8 +30,8 @@ def case_of(contract: Contract, text: str) -> Case:
     written = text
     if not text.lstrip().startswith("{"):
         try:
-            written = Path(text).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError, ValueError):
+            written = inputs.content(Path(text)).decode()
+        except ValueError:
             raise ValueError(
                 f"--replay takes what a counterexample prints, or a file that holds it, not {text!r}"
             ) from None

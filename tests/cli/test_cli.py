@@ -1,9 +1,11 @@
 """The front door: help, one-line refusals, and lazily imported rooms."""
 
 import importlib
+import io
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -265,3 +267,56 @@ def test_a_flag_that_xla_does_not_know_is_one_line(monkeypatch, capsys):
     assert err.startswith("attnlab: XLA_FLAGS=")
     assert "--xla_nonsense=1" in err
     assert err.count("\n") == 1
+
+
+ENDED = """
+import os, resource, signal, time
+from attnlab_theory import exits
+assert exits.supervised(lambda: 3) == 3 or exits.limits()
+resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))
+for end in (os.abort, lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: os._exit(3)):
+    print(exits.supervised(end))
+exits.supervised(lambda: (os.kill(os.getppid(), signal.SIGTERM), time.sleep(60)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system ends the process with its parent")
+def test_a_limit_of_memory_that_ends_a_command_is_named_in_a_line():
+    """A library aborts, a kernel kills; an exit code and a signal from outside are handed on."""
+    done = subprocess.run([sys.executable, "-c", ENDED], capture_output=True, text=True, timeout=30)
+    assert done.stdout.split() == ["2", "2", "3"]
+    said = "ended this command, which may have 8,589,934,592 bytes of address space (ulimit -v)"
+    assert [line.partition(":")[2].partition(said)[0] for line in done.stderr.splitlines()] == [
+        " SIGABRT ",
+        " SIGKILL ",
+    ]
+    assert done.stderr.count(said) == 2
+    assert done.returncode == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_what_is_too_large_for_a_limit_names_the_limit(monkeypatch, capsys, wide):
+    monkeypatch.setattr(exits, "limits", lambda: {"RLIMIT_STACK": 2**23} if wide else {"memory.max": 5_000})
+    monkeypatch.setattr("attnlab_theory.cli._parse", lambda *_: (_ for _ in ()).throw(MemoryError()))
+    assert main(["list"]) == 2
+    named = "or raise what this process may have: 5,000 bytes of memory (the limit of its control group)"
+    assert (named in capsys.readouterr().err) is not wide
+
+
+def test_the_least_limit_of_the_control_groups_counts(monkeypatch):
+    texts = {
+        "/proc/self/cgroup": "4:memory:/a/b\n0::/c\n",
+        "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "700\n",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+        "/sys/fs/cgroup/c/memory.max": "max\n",
+    }
+
+    def opened(path):
+        if path not in texts:
+            raise FileNotFoundError(path)
+        return io.StringIO(texts[path])
+
+    monkeypatch.setattr("builtins.open", opened)
+    assert exits._of_control_groups() == [700]
+    del texts["/sys/fs/cgroup/memory/a/memory.limit_in_bytes"]
+    assert exits._of_control_groups() == []

@@ -2,14 +2,16 @@
 
 import json
 import os
+import signal
+import sys
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from attnlab_theory import files
+from attnlab_theory import files, inputs
 from attnlab_theory.cli import main
-from attnlab_theory.conform import badge, report
+from attnlab_theory.conform import badge, plugin, report
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.grader.classroom import gradebook
@@ -195,3 +197,47 @@ def test_a_pipe_that_nobody_reads_is_told_of_in_a_line(tmp_path, monkeypatch):
         files.write_text(pipe, "x" * 2**20)
     os.close(reader)
     assert pipe.is_fifo()
+
+
+def held(path):
+    with files.held(path.with_name("held")):
+        pass
+
+
+WAITING = {
+    "fifo.jsonl": (lambda path: main([*GRADE, "--journal", str(path)]), "is a pipe, which keeps no marks"),
+    "fifo.json": (
+        lambda path: main(["check", "target.py::f", "--question", "uw/1.2.1", "--replay", str(path)]),
+        "--replay takes what a counterexample prints",
+    ),
+    "README.md": (lambda path: page.write(path.parent), "is not attnlab's and stays as it is"),
+    "estimates.json": (lambda path: folders.refuse_others(path.parent, ["knowledge"]), "has not written"),
+    ".held.lock": (held, "is a pipe or a device where a lock of attnlab would be: remove it"),
+    ".writing-one.12345678.json": (lambda path: files.remove_abandoned(path.with_name("one.json")), ""),
+    "xfails": (plugin._known, "cannot be read"),
+}
+"""A pipe of this name, what meets it, and what is said."""
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_no_pipe_in_the_place_of_a_file_is_waited_for(desk, name, capsys, monkeypatch):
+    monkeypatch.setattr(inputs, "UNWRITTEN", 0.05)
+    (desk / "pipes").mkdir()
+    pipe = desk / "pipes" / name
+    os.mkfifo(pipe)
+    call, said = WAITING[name]
+
+    def ring(number, frame):
+        pytest.fail("waits for ever")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(20)
+    try:
+        assert call(pipe) in (2, None)
+    except (ValueError, pytest.UsageError) as error:
+        print(error, file=sys.stderr)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert said in capsys.readouterr().err
+    assert pipe.is_fifo() or name.startswith(".writing")

@@ -61,6 +61,8 @@ class Journal:
         Raises:
             ValueError: if the file is no journal, or another run holds it.
         """
+        if self.path.is_fifo():
+            raise ValueError(f"{self.path} is a pipe, which keeps no marks: name a file with --journal")
         with files.held(self.path):
             whole = 0
             if self.path.exists() and not files.is_stream(self.path):
