@@ -52,9 +52,6 @@ LEAST = {
 USUAL = 8 * 10**6
 """The stack that systems give every process, in bytes. So much is no limit."""
 
-FATAL = {"SIGABRT", "SIGBUS", "SIGKILL", "SIGSEGV"}
-"""How a process ends that gets no more memory."""
-
 
 def limits() -> dict[str, int]:
     """The limits of `LEAST` that this process has, in bytes."""
@@ -81,43 +78,10 @@ def _of_control_groups() -> list[int]:
     return [min(found)] if found and min(found) < 2**60 else []
 
 
-def _narrow() -> str:
+def narrow() -> str:
     """The limits of memory of this process, in words; nothing if it has none."""
     narrow = {name: most for name, most in limits().items() if name != "RLIMIT_STACK" or most < USUAL}
     return " and ".join(f"{most:,} bytes of {LEAST[name][1]} ({LEAST[name][2]})" for name, most in narrow.items())
-
-
-def supervised(command: Callable[[], int]) -> int:
-    """Run a command. Where memory is limited, do so in a process whose end is told in a line.
-
-    A library that gets no memory ends the process, and so does a kernel. Neither leaves Python a word.
-    Signals that are sent to this process reach the other one; a terminal sends its own to both.
-    """
-    if not (hasattr(signal, "sigwaitinfo") and _narrow()):
-        return command()
-    numbers = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-    ours, process = os.getpid(), os.fork()
-    if not process:
-        import ctypes
-
-        # It ends with this one, even if nobody can be told.
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
-        return command() if os.getppid() == ours else 130
-    while not (ended := os.waitpid(process, os.WNOHANG))[0]:
-        told = signal.sigwaitinfo(numbers)
-        if told.si_signo != signal.SIGCHLD and told.si_code <= 0:
-            os.kill(process, told.si_signo)
-    code = os.waitstatus_to_exitcode(ended[1])
-    if code >= 0:
-        return code
-    if (name := signal.Signals(-code).name) in FATAL:
-        return refuse(f"{name} ended this command, which may have {_narrow()}: perhaps it needs more")
-    signal.signal(-code, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
-    os.kill(ours, -code)
-    return 128 - code
 
 
 def refuse_cramped() -> None:
@@ -219,14 +183,14 @@ def _in_one_line(command: Callable[[], int]) -> int:
     except (ImportError, SystemError) as error:
         if not ({"RLIMIT_AS", "RLIMIT_DATA"} & limits().keys()):
             raise
-        return refuse(f"this process may have too little, {_narrow()}: {type(error).__name__}: {error}")
+        return refuse(f"this process may have too little, {narrow()}: {type(error).__name__}: {error}")
     except KeyboardInterrupt:
         print("attnlab: interrupted", file=sys.stderr)
         return 130
 
 
 def _or_raise() -> str:
-    return f", or raise what this process may have: {narrow}" if (narrow := _narrow()) else ""
+    return f", or raise what this process may have: {most}" if (most := narrow()) else ""
 
 
 class _Announcement:

@@ -40,9 +40,11 @@ def main(arguments: list[str] | None = None) -> int:
         3 `check` could not decide.
     """
     exits.open_streams()
-    if arguments is None:
-        return exits.supervised(lambda: main(sys.argv[1:]))
-    given = arguments
+    if arguments is None and sys.platform == "linux" and exits.narrow():
+        from attnlab_theory.sandbox import processes
+
+        return processes.supervised(lambda: main(sys.argv[1:]))
+    given = sys.argv[1:] if arguments is None else arguments
     compilation.keep_programs()
     if given and given[0] in WITH_SMALL_PROGRAMS:
         compilation.compile_in_haste()

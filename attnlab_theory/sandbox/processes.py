@@ -15,12 +15,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnlab_theory import exits
+
 if TYPE_CHECKING:
     from concurrent.futures import Future
     from multiprocessing.connection import Connection
 
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 """The signals by which people and systems end processes of others. A crash has signals of its own."""
+
+OF_MEMORY = ("SIGABRT", "SIGBUS", "SIGKILL", "SIGSEGV")
+"""How a process ends that gets no more memory."""
 
 LOOKING = 0.1
 """Seconds between two looks of a process whether its parent lives."""
@@ -30,6 +35,40 @@ def killed_by(code: int | None) -> str:
     """The name of the signal, if what a process ended with says that somebody else ended it; else empty."""
     number = -(code or 0)
     return signal.Signals(number).name if number in FROM_OUTSIDE else ""
+
+
+def supervised(command: Callable[[], int]) -> int:
+    """Run a command in a fork of this process, whose end by a limit of memory is told in a line. Linux has it.
+
+    A library that gets no memory ends the process, and so does a kernel. Neither leaves Python a word. Signals that
+    are sent to this process reach the other one; a terminal sends its own to both.
+
+    Returns:
+        The exit code of the command; 2 if it ended as one does that gets no memory.
+    """
+    numbers = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    ours, process = os.getpid(), os.fork()
+    if not process:
+        from attnlab_theory.sandbox import kernel
+
+        kernel.die_with_parent()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+        return command() if os.getppid() == ours else 130
+    while not (ended := os.waitpid(process, os.WNOHANG))[0]:
+        told = signal.sigwaitinfo(numbers)
+        # A terminal's signal says that the kernel has sent it.
+        if told.si_signo != signal.SIGCHLD and told.si_code <= 0:
+            os.kill(process, told.si_signo)
+    code = os.waitstatus_to_exitcode(ended[1])
+    if code >= 0:
+        return code
+    if (number := signal.Signals(-code)).name in OF_MEMORY:
+        return exits.refuse(f"{number.name} ended this command, which may have {exits.narrow()}: it may need more")
+    signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+    os.kill(ours, number)
+    return 128 + number
 
 
 class Program:

@@ -271,12 +271,11 @@ def test_a_flag_that_xla_does_not_know_is_one_line(monkeypatch, capsys):
 
 ENDED = """
 import os, resource, signal, time
-from attnlab_theory import exits
-assert exits.supervised(lambda: 3) == 3 or exits.limits()
+from attnlab_theory.sandbox.processes import supervised
 resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))
 for end in (os.abort, lambda: os.kill(os.getpid(), signal.SIGKILL), lambda: os._exit(3)):
-    print(exits.supervised(end))
-exits.supervised(lambda: (os.kill(os.getppid(), signal.SIGTERM), time.sleep(60)))
+    print(supervised(end))
+supervised(lambda: (os.kill(os.getppid(), signal.SIGTERM), time.sleep(60)))
 """
 
 

@@ -1,8 +1,10 @@
 """Estimates over seeds: the t interval, cut to where such a number can lie."""
 
+import contextlib
 import dataclasses
 import json
 import math
+from pathlib import Path
 
 import hypothesis.strategies as st
 import numpy as np
@@ -103,6 +105,33 @@ def test_estimates_that_no_run_writes_are_refused_by_name(tmp_path, rows, said):
     (tmp_path / "estimates.json").write_text(json.dumps(rows))
     with pytest.raises(ValueError, match=said):
         stored(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ('{"estimates": 3}', "it holds 2 estimates, and the run wrote 3"),
+        ('{"estimates": [2]}', r"mixers\.run\.json is damaged"),
+        ("[]", r"mixers\.run\.json is damaged"),
+        ('{"estimates": 2}', ""),
+        ('{"estimates": 1}', ""),
+        ("{}", ""),
+    ],
+)
+def test_estimates_that_were_cut_are_fewer_than_the_record_of_the_run_says(tmp_path, told, said):
+    (tmp_path / "estimates.json").write_text(json.dumps([ESTIMATE, ESTIMATE | {"quantity": "b"}]))
+    (tmp_path / "mixers.run.json").write_text(told)
+    with pytest.raises(ValueError, match=said) if said else contextlib.nullcontext():
+        assert len(stored(tmp_path)) == 2
+
+
+def test_the_committed_records_say_how_many_estimates_there_are(subtests):
+    places = [*(Path(__file__).parents[2] / "figures").glob("**/estimates.json")]
+    for place in places:
+        with subtests.test(str(place.parent)):
+            for path in place.parent.glob("*.run.json"):
+                assert json.loads(path.read_text())["estimates"] == len(json.loads(place.read_text()))
+    assert len(places) > 20
 
 
 def test_a_question_that_is_no_text_is_refused_by_name():

@@ -61,7 +61,7 @@ class JoinLab(WithJson, abc.ABC):
         with usable(*self.folders, to="joined"):
             found = self.results()
         about = {key: runs[0].get(key) for key in ("question", *self.shared, "error_rate")}
-        about |= {**provenance.of_this_process(), "runs": runs, **found.verdicts.as_json()}
+        about |= {**provenance.of_this_process(), "runs": runs, **found.counted()}
         # Only a figure looks into every table.
         with folders.begun(self.out, self.name), usable(*self.folders, to="joined"):
             found.write(self.name, self.out)

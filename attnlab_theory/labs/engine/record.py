@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attnlab_theory import files, inputs
 from attnlab_theory.claims import Statement
 from attnlab_theory.labs.estimates import OVER_SEEDS, Estimate, Estimates
+from attnlab_theory.labs.folders import RUN
 from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
 from attnlab_theory.report import record
 
@@ -49,6 +50,10 @@ class Results:
     def as_expected(self) -> bool:
         """Whether every verdict is the expected one."""
         return all(each.as_expected for each in (self.verdicts, *self.further.values()))
+
+    def counted(self) -> dict[str, Any]:
+        """What the record of a run says of its verdicts and its estimates, by name."""
+        return {"estimates": len(self.estimates), **self.verdicts.as_json()}
 
     def rows(self, name: str) -> dict[str, Any]:
         """The values of the JSON files, by their names.
@@ -127,9 +132,17 @@ def stored(folder: Path) -> Estimates:
         names = {(each.quantity, repr(sorted(each.setting.items()))) for each in every}
         if len(names) < len(every):
             raise ValueError("it holds an estimate twice")
+        # Of what is cut, nobody sees that something is missing: a record says how many there were.
+        if len(every) < (written := max(map(_written, sorted(folder.glob(f"*{RUN}"))), default=0)):
+            raise ValueError(f"it holds {len(every)} estimates, and the run wrote {written}")
         return Estimates(dataclasses.replace(e, bound=now) if e.bound == OLDER else e for e in every)
 
     return read(folder / "estimates.json", made)
+
+
+def _written(record_of_run: Path) -> int:
+    """How many estimates a run wrote. An older version did not say so."""
+    return read(record_of_run, lambda about: int(about.get("estimates", 0)))
 
 
 def renewed(old: Estimates, new: Estimates) -> Estimates:

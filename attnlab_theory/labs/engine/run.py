@@ -138,7 +138,7 @@ class RunLab(WholeRun, abc.ABC):
                 return 130
             found = self.results(lab)
             found.write(self.name, self.out)
-            about |= {**found.about, "seconds": round(time.monotonic() - began, 2), **found.verdicts.as_json()}
+            about |= {**found.about, "seconds": round(time.monotonic() - began, 2), **found.counted()}
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
             page.write(self.out, found.verdicts.sentences(), found.further)
         return report(found, about, self.out, json=self.json)
@@ -214,7 +214,7 @@ class JudgeLab(WithJson):
             found = self.again()
         process = provenance.of_this_process()
         judge = {key: process[key] for key in ("commit", "versions", "command")}
-        about |= {**found.verdicts.as_json(), "judged": judge}
+        about |= {**found.counted(), "judged": judge}
         with files.held(self.folder):
             found.write(self.name, self.folder)
             files.write_text(about_path, record.to_text(about))
