@@ -86,7 +86,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         OSError: with the path in it, if it cannot be written, is a folder, or the disk is full.
     """
-    with _named(path), _temporary(path) as temporary:
+    with named(path), _temporary(path) as temporary:
         yield temporary
         _rename({temporary: path})
 
@@ -102,7 +102,7 @@ def replacing_all(stem: Path, suffixes: Sequence[str]) -> Iterator[dict[str, Pat
     """
     paths = {suffix: stem.with_name(stem.name + suffix) for suffix in suffixes}
     with contextlib.ExitStack() as files:
-        files.enter_context(_named(stem))
+        files.enter_context(named(stem))
         temporary = {suffix: files.enter_context(_temporary(path)) for suffix, path in paths.items()}
         yield temporary
         _rename({temporary[suffix]: path for suffix, path in paths.items()})
@@ -143,7 +143,7 @@ def _locked(handle: int) -> bool:
 
 
 @contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
+def named(path: Path) -> Iterator[None]:
     """Add the file's name to an error that lacks it: a full disk does not say which file has no room."""
     try:
         yield

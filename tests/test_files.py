@@ -285,3 +285,44 @@ def test_a_folder_that_nobody_holds_is_removed_and_no_other(tmp_path):
             files.remove_abandoned_folder(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["held", "link", "target"]
     assert (tmp_path / "target" / "inner").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_a_file_that_has_no_room_keeps_what_was_there_and_names_itself(tmp_path, capsys):
+    """A limit on the size of files stands for a full disk: one file, two that belong together, and a journal."""
+    import resource
+
+    from attnlab_theory import exits
+    from attnlab_theory.grader.classroom import journal, marks, rubric
+
+    terms = marks.Terms(rubric=rubric.rubric_of("uw"), time_limit=20.0)
+    files.write_text(tmp_path / "one.json", "[]")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def both():
+        with files.replacing_all(tmp_path / "two", (".a", ".b")) as paths:
+            paths[".a"].write_text("a")
+            paths[".b"].write_text("b" * 10**6)
+        return 0
+
+    def noted():
+        with journal.Journal(tmp_path / "marks.jsonl", terms).open() as known:
+            known.add("a", {"1.2.1": marks.by_hand("not judged", "x" * 10**6)})
+        return 0
+
+    calls = {
+        "one.json": lambda: files.write_text(tmp_path / "one.json", "x" * 10**6),
+        "two": both,
+        "marks.jsonl": noted,
+    }
+    journal.key()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10**5, before[1]))
+    try:
+        for name, call in calls.items():
+            assert exits.exit_code(call) == 2, name
+            line = capsys.readouterr().err
+            assert line == f"attnlab: {tmp_path / name}: File too large\n"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert {path.name for path in tmp_path.iterdir()} == {"one.json", "marks.jsonl"}
+    assert (tmp_path / "one.json").read_text() == "[]"

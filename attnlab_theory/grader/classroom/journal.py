@@ -14,8 +14,9 @@ import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from attnlab_theory import __version__, files, inputs
 from attnlab_theory.grader.classroom.marks import Mark, Terms
@@ -52,7 +53,7 @@ class Journal:
         self.path, self.terms, self._key = path, terms, key()
         self.marks: dict[str, dict[str, Mark]] = {}
         """What is known, by content."""
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
 
     @contextlib.contextmanager
     def open(self) -> Iterator["Journal"]:
@@ -73,7 +74,7 @@ class Journal:
                     self._set_aside(str(misfit))
             if not self.terms.seed:
                 self.terms = dataclasses.replace(self.terms, seed=1 + secrets.randbelow(2**31 - 1))
-            with self.path.open("ab") as self._file:
+            with self.path.open("ab", buffering=0) as self._file:
                 if not files.is_stream(self.path):
                     # A run that was killed may have left half a line.
                     self._file.truncate(whole)
@@ -88,8 +89,10 @@ class Journal:
 
     def _write(self, value: dict[str, Any]) -> None:
         assert self._file is not None
-        self._file.write(json.dumps(value).encode() + b"\n")
-        self._file.flush()
+        left = memoryview(json.dumps(value).encode() + b"\n")
+        with files.named(self.path):
+            while left:
+                left = left[self._file.write(left) :]
 
     def _sealed(self, line: dict[str, Any]) -> dict[str, Any]:
         """A line with its seal, which whoever lacks the key cannot make."""
