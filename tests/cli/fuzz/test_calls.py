@@ -11,6 +11,8 @@ import os
 import pickle
 import random
 import signal
+import socket
+import sys
 import zipfile
 from pathlib import Path
 
@@ -171,8 +173,40 @@ def wrong(one, at):
     return ""
 
 
+_asked: list[str] = []
+"""What was asked of sockets while somebody listens. A hook of the interpreter cannot be taken away."""
+
+ASKED = (
+    "socket.bind",
+    "socket.connect",
+    "socket.getaddrinfo",
+    "socket.gethostbyname",
+    "socket.sendto",
+    "socket.listen",
+)
+
+
+@functools.cache
+def listen():
+    def heard(event, given):
+        if event in ASKED and not isinstance(given[-1], str | bytes):
+            _asked.append(f"{event}{given[1:]}")
+
+    sys.addaudithook(heard)
+
+
 def test_every_command_has_a_good_call():
     assert GOOD.keys() == {option.words for option in EVERY}
+
+
+def test_whoever_asks_for_a_socket_of_the_internet_is_heard():
+    listen()
+    _asked.clear()
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+    assert len(_asked) == 1
+    socket.getaddrinfo("localhost", 0)
+    assert len(_asked) == 2
 
 
 def test_calls_that_work_are_of_commands_and_those_elsewhere_of_files():
@@ -183,14 +217,17 @@ def test_calls_that_work_are_of_commands_and_those_elsewhere_of_files():
 
 @pytest.mark.slow("one bad call of every command stays inside")
 def test_one_good_call_of_every_command_does_its_work(subtests, at):
-    """Calls thirty commands, of which some judge a claim or make a model."""
+    """Calls thirty commands, of which some judge a claim or make a model. None asks for a socket."""
+    listen()
     for words in [words for words in GOOD if words not in WORKING_ELSEWHERE]:
         rest = WORKING.get(words, GOOD[words]).replace("{at}", str(at))
         with subtests.test(" ".join(words)), patience():
+            _asked.clear()
             try:
                 code = main([*words, *rest.split()])
             except Reached:
                 code = 0
+            assert _asked == []
             # The answer of the homework is wrong, and is told so.
             assert code == (words == ("check",))
 
