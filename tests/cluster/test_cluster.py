@@ -41,9 +41,13 @@ CLAIM = Claim(
 '''
 
 
+RUNNING: list[subprocess.Popen] = []
+"""The scheduler and the nannies of the workers, each in a session with all that it starts."""
+
+
 def begin(command, *options):
     return subprocess.Popen(
-        [sys.executable, "-m", f"distributed.cli.dask_{command}", *options, "--no-dashboard"],
+        [sys.executable, "-m", f"distributed.cli.dask_{command}", *options, "--dashboard-address", "127.0.0.1:0"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -64,19 +68,48 @@ def address(tmp_path_factory):
             time.sleep(0.1)
         place = json.loads(file.read_text())["address"]
         told = ("--nthreads", "1", "--local-directory", str(folder))
-        running += [begin("worker", place, *told) for _ in range(2)]
+        running += [begin("worker", place, "--host", "127.0.0.1", *told) for _ in range(2)]
         while True:
             with contextlib.suppress(ValueError), Cluster(place, tell=print) as cluster:
                 if cluster.workers == 2:
                     break
             assert time.monotonic() < deadline
             time.sleep(0.2)
+        RUNNING[:] = running
         yield place
     finally:
         for process in running:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system lists its sockets in files")
+@pytest.mark.slow("the commands of the page, which say a local address, stay inside")
+def test_a_cluster_listens_where_it_was_told_and_nowhere_else(address):
+    """Reads the sockets of the scheduler, the nannies and the workers."""
+    own, at = set(), {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.getsid(int(process.name)) in {each.pid for each in RUNNING}:
+                own |= {os.readlink(each) for each in (process / "fd").iterdir()}
+    for kind in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]:
+            _, here, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in own:
+                at[inode] = here.partition(":")[0]
+    assert len(at) >= 3, "a scheduler and two workers"
+    assert {*at.values()} == {"0100007F"}
+
+
+def test_the_page_starts_nothing_that_listens_at_all_addresses():
+    """TLS guards the port of a cluster, and nothing guards the pages of its dashboard."""
+    page = (ROOT / "docs" / "cluster.md").read_text("utf-8")
+    lines = [line for line in page.splitlines() if line.startswith(("dask scheduler ", "dask worker "))]
+    assert len(lines) == 4
+    for line in lines:
+        assert "--dashboard-address 127.0.0.1:" in line
+        assert ("--host 127.0.0.1" in line) != ("tls" in line)
 
 
 def kills_its_worker(folder, times):
