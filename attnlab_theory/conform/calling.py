@@ -789,11 +789,9 @@ def _searched(
             is_new = called not in answers
             if is_new:
                 made, calls = case.operands(), calls + 1
-                for _ in range(2):
-                    first = raw(caller, trial, case, made=made) if trial.steps is None else None
-                    first = first or ask(kind, caller, trial, case, made)
-                    if not first.trouble or first.trouble.error not in ELSEWHERE:
-                        break
+                first = _first(kind, caller, trial, case, made)
+                if first.trouble and first.trouble.error in ELSEWHERE:
+                    first = _first(kind, caller, trial, case, made)
                 answers[called] = first, made
             answer, made = answers[called]
             if not answer.trouble and trial.steps is None:
@@ -821,6 +819,12 @@ def _searched(
         if best is not None and (best.residual < kind.near or calls >= MOST_TRIALS):
             break
     return None if best is None else dataclasses.replace(best, calls=calls)
+
+
+def _first(kind: Kind, caller: Caller, trial: Convention, case: Case, made: dict[str, Any]) -> Answer:
+    """The answer to a trial call, whose axes are not read yet where there is one call alone."""
+    bare = raw(caller, trial, case, made=made) if trial.steps is None else None
+    return bare or ask(kind, caller, trial, case, made)
 
 
 def _own(kind: Kind, trial: Convention, answer: Answer, case: Case) -> tuple[dict[str, Any], Case]:
