@@ -50,6 +50,7 @@ def _run_of(path: Path) -> dict[str, Any] | None:
     """The question of a run, and how to repeat it. None for a training run, which has no budget."""
     try:
         run = inputs.json_of(path)
+        inputs.refuse_other_fields(run, {"question": str})
         if "budget" not in run:
             return None
         inputs.refuse_other_fields(run, {"question": str, "budget": str, "seed": int})
