@@ -19,7 +19,6 @@ from tests.test_cases import CASES
 
 SECOND = CASES / "second" if CASES else Path("second")
 pytestmark = pytest.mark.skipif(not SECOND.is_dir(), reason="no ../shared/cases/second: none of the cases was run")
-torch = pytest.mark.torch
 
 ROWS = [
     ("53_rope_one_token/rope.py", "rotary", "one token", "rotate", "rope rope_positions"),
@@ -101,7 +100,7 @@ def test_the_row_that_decides_tells_right_from_wrong(monkeypatch, file, kind, ro
     assert found == {**dict.fromkeys(right.split(), "holds"), **dict.fromkeys(wrong.split(), "fails")}
 
 
-@torch
+@pytest.mark.torch
 @pytest.mark.slow("rows of other right and wrong code stay inside")
 @pytest.mark.parametrize(
     ("file", "kind", "row", "right", "wrong"), WITH_TORCH, ids=[each[0] for each in WITH_TORCH]
@@ -126,7 +125,7 @@ def test_a_command_says_what_a_user_expects(capsys, line, wanted, words):
     said(capsys, line, wanted, words)
 
 
-@torch
+@pytest.mark.torch
 @pytest.mark.slow("commands about code of numpy stay inside")
 @pytest.mark.parametrize(("line", "wanted", "words"), LINES_WITH_TORCH, ids=[each[0] for each in LINES_WITH_TORCH])
 def test_a_command_about_modules_says_what_a_user_expects(capsys, line, wanted, words):
@@ -135,7 +134,7 @@ def test_a_command_about_modules_says_what_a_user_expects(capsys, line, wanted, 
     said(capsys, line, wanted, words)
 
 
-@torch
+@pytest.mark.torch
 @pytest.mark.slow("arrays of other types stay inside, one by one")
 def test_arrays_are_read_or_named_with_the_remedy(tmp_path, monkeypatch):
     """Makes the files by torch."""

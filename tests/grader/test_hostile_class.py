@@ -95,7 +95,8 @@ def test_nobody_harms_another_or_the_machine(tmp_path):
     rows = list(csv.DictReader((tmp_path / "grades.csv").read_text().splitlines()))
     reasons = {row["submission"]: row["1.2.1 reason"] for row in rows}
     wanted = dict.fromkeys(HONEST, "right") | {f"{name}.py": ATTACKS[name][0] for name in ATTACKING}
-    assert reasons == wanted | {"multiprocessing.py": "raised"}
+    # It raises while it is loaded, which says nothing of its function.
+    assert reasons == wanted | {"multiprocessing.py": "by hand: raised"}
     assert all(row["fences missing"] == "" for row in rows)
     assert "won" not in shown
 

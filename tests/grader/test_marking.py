@@ -1,5 +1,7 @@
 """The marks of one submission, whatever becomes of its questions."""
 
+import pytest
+
 from attnlab_theory.grader.classroom import marking
 from attnlab_theory.grader.classroom.marks import NOT_JUDGED, Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
@@ -27,3 +29,18 @@ def test_after_a_late_question_the_next_has_less_time_and_after_two_nobody_is_as
     )
     assert others
     assert {(other["reason"], other["by_hand"]) for other in others} == {(NOT_JUDGED, True)}
+
+
+@pytest.mark.parametrize(
+    ("reason", "cases", "by_hand"),
+    [(Reason.RAISED, 0, True), (Reason.RAISED, 3, False), (Reason.ENDED, 0, False), (Reason.TIMED_OUT, 0, False)],
+)
+def test_a_file_that_raises_while_it_is_loaded_gets_no_points_and_no_zero(
+    tmp_path, monkeypatch, reason, cases, by_hand
+):
+    told = {"reason": reason, "said": "so", "cases": cases, "worst": None, "counterexample": None}
+    judged = lambda where, contract, **_: Judgement(contract=contract, where=where, **told)  # noqa: E731
+    monkeypatch.setattr(marking, "check_answer", judged)
+    monkeypatch.setattr(marking, "drawn_cases", lambda *_: None)
+    first, *_ = marking.marks_of(tmp_path, ["mine.py"], Terms(rubric=rubric_of("uw"), time_limit=32.0)).values()
+    assert (first["reason"], first["by_hand"]) == (str(reason), by_hand)

@@ -196,7 +196,8 @@ class _Marking:
         found = self.cleaned(_mark(judged, terms, shortened=late and self.late > 0), path)
         self.late += late
         if judged.counterexample is None and judged.reason.exit_code == 1 and not judged.cases:
-            self.unloadable[name] = found
+            # An error beside the function, such as a test of the student's own, says nothing of the function.
+            found = self.unloadable[name] = found | {"by_hand": judged.reason == Reason.RAISED}
         return found
 
     def cleaned(self, mark: Mark, path: Path) -> Mark:
