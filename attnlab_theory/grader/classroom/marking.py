@@ -197,7 +197,8 @@ class _Marking:
         self.late += late
         if judged.counterexample is None and judged.reason.exit_code == 1 and not judged.cases:
             # An error beside the function, such as a test of the student's own, says nothing of the function.
-            found = self.unloadable[name] = found | {"by_hand": judged.reason == Reason.RAISED}
+            is_open = found["by_hand"] or judged.reason == Reason.RAISED
+            found = self.unloadable[name] = found | {"by_hand": is_open}
         return found
 
     def cleaned(self, mark: Mark, path: Path) -> Mark:
