@@ -408,7 +408,10 @@ def wholes(judge: Judge, lengths: Sequence[int], few: Sequence[int], **more: Any
     """
     for n in few if judge.compiles else lengths:
         for case in judge.cases([{"length": n, "seed": n, **more}]):
-            if not judge.kind.refuses_lengths or not judge.remembered(case).trouble:
+            trouble = judge.remembered(case).trouble if judge.kind.refuses_lengths else None
+            # Lengths may be refused, and `all_lengths` tells what goes wrong with its own calls. Nothing else tells
+            # of an unusual call that hangs or ends the process.
+            if trouble is None or (more and not trouble.refuses):
                 yield n, case
 
 

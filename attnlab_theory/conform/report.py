@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab_theory import __version__
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.finding import Verdict
+from attnlab_theory.conform.finding import Fault, Verdict
 from attnlab_theory.conform.suite import Row, Suite
 from attnlab_theory.exits import visible
 from attnlab_theory.plurals import several
@@ -60,8 +60,10 @@ def leaks_first(suite: Suite) -> Iterator[Row]:
 
 def follows(row: Row, rows: Sequence[Row], suite: Suite) -> bool:
     """Whether a leak among rows explains that another one fails: by a wrong number, and by nothing more."""
-    leaks = any(each.name in suite.LEAKS and each.verdict is Verdict.FAILS for each in rows)
-    return leaks and row.verdict is Verdict.FAILS and row.trouble is None and row.name not in suite.LEAKS
+    leaks = [each for each in rows if each.name in suite.LEAKS and each.verdict is Verdict.FAILS]
+    # A row that fails by a call which hangs, raises or ends the process tells of no leak.
+    told = any(each.trouble is None or each.trouble.fault is Fault.FUTURE for each in leaks)
+    return told and row.verdict is Verdict.FAILS and row.trouble is None and row.name not in suite.LEAKS
 
 
 def line_of(row: Row, width: int = 17) -> str:

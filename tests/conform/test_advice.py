@@ -322,6 +322,8 @@ def test_a_failure_that_no_leak_explains_is_not_folded():
     assert follows(wrong, [leak, wrong], suite)
     assert not follows(dataclasses.replace(wrong, trouble=WROTE), [leak, wrong], suite)
     assert not follows(wrong, [wrong], suite)
+    # A call that writes into its input tells of no leak.
+    assert not follows(wrong, [dataclasses.replace(leak, trouble=WROTE), wrong], suite)
     assert not follows(leak, [leak, wrong], suite)
 
 

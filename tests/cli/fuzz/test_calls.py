@@ -34,11 +34,10 @@ from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.models.positions import Learned
 from attnlab_theory.language.text.words import Words
 from attnlab_theory.seeds import key_for
+from tests.circles import EXPLORING
 from tests.cli.every_option import EVERY
 from tests.cli.fuzz.calls import GOOD, NEGATIVE, WORKING, WORKING_ELSEWHERE, call, calls_of, drawn
 from tests.language.models import config
-
-EXPLORING = os.environ.get("ATTNLAB_EXPLORE") == "1"
 
 EACH = None if EXPLORING else 1
 """Bad values of each option."""

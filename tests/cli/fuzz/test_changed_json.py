@@ -24,8 +24,9 @@ from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.models.positions import Learned
 from attnlab_theory.language.text.words import Words
 from attnlab_theory.seeds import key_for
+from tests.circles import EXPLORING
 from tests.cli.fuzz.changes import changed
-from tests.cli.fuzz.test_calls import EXPLORING, TEXT
+from tests.cli.fuzz.test_calls import TEXT
 from tests.language.models import config
 
 FIGURES = Path(__file__).parents[3] / "figures"

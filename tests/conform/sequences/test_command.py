@@ -38,6 +38,12 @@ def ends_when_long(x):
     return running_mean(x)
 
 
+def ends_in_double_precision(x):
+    if x.dtype == np.float64 and x.shape[1] == 65:
+        os._exit(3)
+    return running_mean(x)
+
+
 def a_string(x):
     return "output"
 
@@ -143,6 +149,16 @@ def test_a_call_that_fails_is_one_line_and_the_rest_goes_on(capsys, at, name, sa
     assert said in rows["lengths"]["line"]
     assert rows["same result"]["verdict"] == "holds"
     assert all("\n" not in row["line"] for row in rows.values())
+
+
+@pytest.mark.slow("a rotation whose call ends its process stays inside")
+def test_a_call_that_one_row_alone_makes_fails_there_and_is_called_no_leak(capsys, at):
+    """Judges a target whole, in processes that some calls end."""
+    code, _, rows = judged(capsys, at, "ends_in_double_precision", "mixer")
+    assert code == 1
+    assert {name for name, row in rows.items() if row["verdict"] == "fails"} == {"causality"}
+    assert "exit status 3" in rows["causality"]["line"]
+    assert "x [2, 65, 8], float64" in rows["causality"]["line"]
 
 
 @pytest.mark.slow("two of 15 members stay inside", but=2)
