@@ -41,7 +41,7 @@ WITH_TORCH = [
     ("56_prefill/adapter.py", "decode", "chunks", "", "mine two"),
     ("59_packed_by_count/packed.py", "softmax", "padding by element", "mended", "attention"),
     ("61_sinks/sinks.py", "causal", "sinks", "eager", "never_read fused"),
-    ("62_segments/segments.py", "causal", "packed documents", "right", "ignored neighbours"),
+    ("62_segments/segments.py", "causal", "packed documents", "right varlen", "ignored neighbours"),
 ]
 
 LINES = [

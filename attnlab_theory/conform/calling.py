@@ -191,6 +191,8 @@ class Convention:
                     return None
             if OPERANDS[role].idle and role in self.required and case[role] is None:
                 own[role] = OPERANDS[role].idle
+            if OPERANDS[role].packs and role in self.names and (own.get(role) or case[role]):
+                own["batch"] = 1
         # What is usual is not asked of who has no parameter for it.
         spare = {x for x in kind.operands if x not in self.names and not (OPERANDS[x].is_flag or OPERANDS[x].axis)}
         own |= {x: None for x, y in kind.usual.items() if x in spare and case[x] == y}
@@ -198,6 +200,8 @@ class Convention:
         unused = {role: None for role in kind.operands if OPERANDS[role].literal and role not in dict(case.arrays)}
         case = case.replaced(**unused)
         if not self._can_take(kind, case) or not kind.promised(case, self.chosen):
+            return None
+        if case["queries"] != case["keys"] and any(OPERANDS[role].is_square for role, _ in case.arrays):
             return None
         ends = {each for role in kind.operands for each in OPERANDS[role].instead}
         tied = {role for role in ends if role not in self.names}
@@ -229,6 +233,8 @@ class Convention:
             axes == "h" for _, axes in case.arrays
         )
         lost = any({*axes} & {*"bh"} - {*self.layout} for axes in own)
+        # Of one document none can tell an axis for the batch from one for tokens.
+        lost |= "b" in self.layout and any(OPERANDS[role].packs for role in self.required)
         can = needed <= {*self.names} and free <= {*self.names} - self.required
         return can and (case.type, self.framework) not in UNKNOWN_TYPES and not lost
 

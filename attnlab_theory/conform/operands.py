@@ -58,6 +58,10 @@ class Operand:
     """The meanings by which it is no array, but a function that is made of it where the target is."""
     idle: str = ""
     """The word for an array that says nothing, where one must be given."""
+    packs: bool = False
+    """Whether it sets documents beside each other in one batch element."""
+    is_square: bool = False
+    """Whether it is about queries and keys alike, of which there are then as many."""
 
 
 NORMAL = {"": "r.standard_normal({n})"}
@@ -106,6 +110,16 @@ TABLES: Mapping[str, str] = {
     }.items()
 }
 """What a table of angles has a column for, and its axes. It is drawn with a column for each pair of channels."""
+
+
+def _ends(axis: str) -> dict[str, Any]:
+    """Where documents of five tokens and of what is left begin and end: one number more than documents."""
+    drawn = {
+        "documents": f"np.append(np.arange(0, {{{axis}}}, 5), {{{axis}}})",
+        "one": f"np.array([0, {{{axis}}}])",
+    }
+    return {"axes": ("1",), "drawn": drawn, "type": "int32", "has_own_order": True, "idle": "one", "packs": True}
+
 
 ARRAY_OPERANDS: Mapping[str, Operand] = {
     "q": Operand(spellings=("q", "query", "queries", "q_nope"), axes=("bhtd",), drawn=NORMAL),
@@ -195,6 +209,17 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         type="int64",
         has_own_order=True,
         idle="one",
+    ),
+    "ends": Operand(spellings=("cu_seqlens", "cu_seq_lens", "cu_lens", "cu_seqlen"), **_ends("s"), is_square=True),
+    "query ends": Operand(spellings=("cu_seqlens_q", "cu_seq_lens_q", "cu_q_lens", "cu_lens_q"), **_ends("t")),
+    "key ends": Operand(
+        spellings=("cu_seqlens_k", "cu_seqlens_kv", "cu_seq_lens_k", "cu_kv_lens", "cu_lens_k"), **_ends("s")
+    ),
+    "longest": Operand(
+        spellings=("max_seqlen", "max_seqlen_q", "max_seq_len_q", "max_q_len", "max_s"), usual="{t}"
+    ),
+    "longest keys": Operand(
+        spellings=("max_seqlen_k", "max_seqlen_kv", "max_seq_len_k", "max_kv_len"), usual="{s}"
     ),
     "sinks": Operand(
         spellings=("sinks", "sink", "attention_sinks", "attn_sinks", "sink_logits", "s_aux"),

@@ -165,6 +165,7 @@ FACTS = {
     "not judged": "not judged",
     "not judged beside": "not judged beside a hidden future: {line}",
     "segments": "equal numbers see each other",
+    **dict.fromkeys(("ends", "query ends"), "documents see themselves alone"),
     "sinks": "the score of one more key of each head, whose value is 0",
     "slopes": "scores fall by it with the distance",
     "second": "weights",

@@ -28,6 +28,55 @@ def packed(bug):
     return target
 
 
+def beside_each_other(see, q, k, v, ends, others, causal):
+    """Documents [t h d], each by itself as far as `see` lets it."""
+    out = np.empty((*q.shape[:2], v.shape[2]), q.dtype)
+    for a, b, c, d in zip(ends[:-1], ends[1:], others[:-1], others[1:], strict=True):
+        c, d = see(c, d)
+        seen = np.tri(b - a, d - c, d - c - (b - a), dtype=bool) if causal else True
+        out[a:b] = attend(*(x.swapaxes(0, 1)[None] for x in (q[a:b], k[c:d], v[c:d])), seen)[0].swapaxes(0, 1)
+    return out
+
+
+ENDS = {
+    "": lambda c, d: (c, d),
+    "what came before": lambda c, d: (0, d),
+    "the token before": lambda c, d: (max(c - 1, 0), d),
+}
+
+
+def told_by_ends(bug):
+    """As flash-attention has it, causal by a flag."""
+
+    def target(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, causal=False):
+        assert max_seqlen_q >= np.diff(cu_seqlens_q).max()
+        assert max_seqlen_k >= np.diff(cu_seqlens_k).max()
+        return beside_each_other(ENDS[bug], q, k, v, cu_seqlens_q, cu_seqlens_k, causal)
+
+    return target
+
+
+def told_by_one_array(bug):
+    """Always causal, of as many queries as keys."""
+
+    def target(q, k, v, cu_seqlens):
+        ends = cu_seqlens[[0, -1]] if bug == "one document" else cu_seqlens
+        return beside_each_other(ENDS.get(bug, ENDS[""]), q, k, v, ends, ends, causal=True)
+
+    return target
+
+
+def told_if_wanted(bug):
+    """Without it all tokens are one document."""
+
+    def target(q, k, v, cu_seqlens=None):
+        ends = np.array([0, len(q)]) if cu_seqlens is None or bug == "one document" else cu_seqlens
+        others = ends + np.eye(len(ends), dtype=int)[-1] * (len(k) - len(q))
+        return beside_each_other(ENDS.get(bug, ENDS[""]), q, k, v, ends, others, causal=False)
+
+    return target
+
+
 def with_sinks(bug):
     """One more key of each head, without a value."""
 
@@ -63,6 +112,9 @@ def sloped(bug):
 
 WRONG = [
     (packed, "causal", "packed documents", ("by blocks of 8", "of the first element", "the document before")),
+    (told_by_ends, "causal", "packed documents", ("what came before", "the token before")),
+    (told_by_one_array, "causal", "packed documents", ("what came before", "one document")),
+    (told_if_wanted, "multi-head", "packed documents", ("the token before", "one document")),
     (with_sinks, "multi-head", "sinks", ("of another head", "none where it is zero", "not in the sum")),
     (sloped, "multi-head", "slopes", ("the past alone", "risen")),
 ]

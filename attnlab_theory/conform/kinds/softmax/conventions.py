@@ -20,7 +20,7 @@ from attnlab_theory.conform.operands import OPERANDS
 
 Chosen = dict[str, Any]
 
-OF_HEADS, OF_ANY = ("bhtd", "bthd", "htd", "thd"), ("bhtd", "bthd", "btd", "td")
+OF_HEADS, OF_ANY = ("bhtd", "bthd", "htd", "thd"), ("bhtd", "bthd", "btd", "td", "thd")
 
 WINDOWS = ("w keys back, itself included", "w keys back and itself", "w keys to either side", "w/2 to either side")
 """What a window of w lets a query see."""
@@ -469,25 +469,32 @@ def padding(judge: Judge) -> Chosen:
     return found
 
 
-ADDED: Mapping[str, tuple[str, str]] = {
-    "segments": ("packed documents", "documents"),
-    "sinks": ("sinks", "normal"),
-    "slopes": ("slopes", "halves"),
-}
-"""What else may be handed over, by its role: the identity that judges it, and the word that draws it."""
+PACKED = tuple(
+    dict.fromkeys(roles, "documents") for roles in (("segments",), ("ends",), ("query ends", "key ends"))
+)
+"""What says which document a token belongs to."""
+
+ADDED = (
+    *(("packed documents", each) for each in PACKED),
+    ("sinks", {"sinks": "normal"}),
+    ("slopes", {"slopes": "halves"}),
+)
+"""What else may be handed over, with the identity that judges it."""
 
 
 def added(judge: Judge) -> Chosen:
     """Numbers of documents, sinks and slopes: taken as we know them, refused, or wrong."""
-    for role, (identity, word) in ADDED.items():
+    for identity, spec in ADDED:
+        role = next(iter(spec))
         name = judge.convention.names.get(role)
         if name is None or role in judge.convention.required:
             continue
-        known, trouble = _first(judge, {role: word, "batch": 3, "length": 8}, [{}])
+        known, trouble = _first(judge, {**spec, "batch": 3, "length": 8}, [{}])
         if known is not None:
             judge.tell(name, role)
             continue
-        judge.rebind(without=role)
+        for each in spec:
+            judge.rebind(without=each)
         if trouble:
             judge.tell(name, "not judged", {"trouble": trouble})
         else:
@@ -504,7 +511,8 @@ WORDS = {
     "bias": "zeros",
     "mask": "hides nothing",
     "key lengths": "all keys",
-    "segments": "one document",
+    **dict.fromkeys(("segments", "ends", "query ends", "key ends"), "one document"),
+    **dict.fromkeys(("longest", "longest keys"), "all tokens"),
     "sinks": "minus infinity",
     "slopes": "zeros",
 }

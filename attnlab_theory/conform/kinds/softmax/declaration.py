@@ -80,9 +80,12 @@ def problem(case: Case, chosen: Chosen, made: Mapping[str, np.ndarray]) -> Probl
         seen = seen & made["mask"][:, None, None]
     if "key_lengths" in made:
         seen = seen & (np.arange(s) < made["key_lengths"][:, None, None, None])
-    if "segments" in made:
-        own = made["segments"][:, None]
-        seen = seen & (own[..., -t:, None] == own[..., None, :])
+    ends, own = made.get("ends", made.get("key_ends")), made.get("segments")
+    if ends is not None:
+        own = np.searchsorted(ends[1:], np.arange(s), "right")[None]
+    # There are as many queries as keys, or it is one document.
+    if own is not None and t == s:
+        seen = seen & (own[:, None, :, None] == own[:, None, None])
     if "slopes" in made:
         far = abs(np.arange(t)[:, None] + (0 if chosen["alignment"] == "start" else s - t) - np.arange(s))
         bias = (0.0 if bias is None else bias) - made["slopes"][:, None, None].astype(float) * far
@@ -135,7 +138,7 @@ def promised(case: Case, chosen: Chosen) -> bool:
         and not (case["bias axes"] and not (chosen["bias_by_element"] and has_batch))
         and not (case["mask"] and not has_batch)
         and not (case["ahead"] is not None and not chosen["uneven"])
-        and not ((case["segments"] == "documents" or case["slopes"] == "halves") and t != s)
+        and not ({case["segments"], case["query ends"], case["slopes"]} & {"documents", "halves"} and t != s)
     )
 
 
@@ -196,7 +199,7 @@ def columns(causal: bool, grouped: bool, wants: str) -> dict[str, Sequence[Any]]
         "lengths": [{}, {"key lengths": "some"}],
         "softcap": [{"softcap": CAP}, {"softcap": 0.5}] if wants == "softcap" else [{}, {"softcap": 2.0}],
         "bias": [*([] if wants == "bias" else [{}]), {"bias": "normal"}, EACH_BIAS],
-        "segments": [{}, {"segments": "documents"}],
+        "segments": [{}, conventions.PACKED],
         "sinks": [{}, {"sinks": "normal"}, {"sinks": "zeros"}],
         "slopes": [{}, {"slopes": "halves"}],
         "scale": [{}, {"scale": 0.3}],
@@ -278,7 +281,7 @@ def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
         "padding by element": right_at(_each(PADDED, *({"batch": 3, **x} for x in padded))),
         "bias by element": right_at(_each(((5, 5), (3, 9), (1, 17), (33, 33)), {"batch": 3, **EACH_BIAS})),
         "block masks": block_masks,
-        "packed documents": right_at({"segments": "documents", **x} for x in LONGER),
+        "packed documents": right_at({**each, **x} for each in conventions.PACKED for x in LONGER),
         "sinks": right_at({"sinks": word, **x} for x in LONGER for word in ("normal", "zeros")),
         "slopes": right_at({"slopes": "halves", **x} for x in LONGER),
         "masks by head": right_at(
@@ -363,6 +366,7 @@ def _kind(*, causal: bool = False, heads: bool = False, grouped: bool = False, w
                 "shares",
                 "mask",
             ),
+            *("ends", "query ends", "key ends", "longest", "longest keys"),
             *("key lengths", "segments", "sinks", "slopes", "dropout", "training", "inference"),
         ),
         placed=("q", "k", "v"),
