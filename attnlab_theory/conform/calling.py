@@ -14,7 +14,7 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calls import NOTHING, Answer, Kept, call
-from attnlab_theory.conform.case import Case, storage, word
+from attnlab_theory.conform.case import Case, compiled, storage, word
 from attnlab_theory.conform.finding import Fault, Finding, Trouble, Verdict, misshapen
 from attnlab_theory.conform.kind import Kind, Stage
 from attnlab_theory.conform.operands import OPERANDS, STANDS, Bound, laid, ordered, spread
@@ -320,7 +320,8 @@ class Convention:
         made = {"np": np, **case.operands(), "a": 0, "b": case["queries"]}
         codes = self.codes(case, case["queries"] or 0)
         values = {
-            x: self.chosen[self.functions[x]] if x in self.functions else eval(y, made) for x, y in codes.items()
+            x: self.chosen[self.functions[x]] if x in self.functions else eval(compiled(y), made)
+            for x, y in codes.items()
         }
         values |= {**self.always} | {
             name or "seed": f"{style} {seed}" for name, (style, seed) in self.random(case).items()
@@ -500,7 +501,7 @@ def raw(
     tokens, steps = size or case["queries"] or 0, convention.steps
     made = {"np": np, **(case.operands() if made is None else made), "a": begin, "b": begin + tokens}
     codes = convention.codes(case, tokens, continues=len(state) > 0)
-    values = {name: eval(code, made) for name, code in codes.items() if name not in convention.functions}
+    values = {name: eval(compiled(x), made) for name, x in codes.items() if name not in convention.functions}
     places = [convention.names[role] for role in convention.placed]
     forms = {name: [word(role), codes[name]] for name, role in convention.functions.items() if name in codes}
     values |= {name: made[array] for name, (array, _) in forms.items()}

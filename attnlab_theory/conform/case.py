@@ -30,7 +30,11 @@ class Case:
 
     def __getitem__(self, name: str) -> Any:
         """A size or a switch; None where neither has the name."""
-        return next((x for key, x in (*self.sizes, *self.switches) if key == name), None)
+        return self._found.get(name)
+
+    @functools.cached_property
+    def _found(self) -> dict[str, Any]:
+        return {**dict(self.switches), **dict(self.sizes)}
 
     def replaced(self, **changes: Any) -> "Case":
         """The same with other sizes, switches, seed or edits. A switch of None is taken away."""
@@ -126,7 +130,7 @@ class Case:
         their type."""
         made: dict[str, Any] = {"np": np, **names}
         with np.errstate(all="ignore"):
-            exec(_compiled("\n".join(self.lines())), made)
+            exec(compiled("\n".join(self.lines()), "exec"), made)
         if not self.arrays:
             return {role: made[role] for role, _ in self.sizes}
         found, tokens = {}, slice(sum(self["parts"]) if self["parts"] else None)
@@ -137,10 +141,10 @@ class Case:
         return found
 
 
-@functools.lru_cache(64)
-def _compiled(lines: str) -> Any:
-    """The code of some lines."""
-    return compile(lines, "<case>", "exec")
+@functools.lru_cache(256)
+def compiled(lines: str, mode: str = "eval") -> Any:
+    """The code of some lines, or of an expression: many calls share it."""
+    return compile(lines, "<case>", mode)
 
 
 def word(role: str) -> str:

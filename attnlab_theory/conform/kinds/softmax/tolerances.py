@@ -65,44 +65,60 @@ def tolerance(
         accumulate: the type of its sums; by default `kind`.
         cast: whether q, k and v were rounded to that type first.
     """
-    one = _bound(given, exact, kind, accumulate or kind, cast)
-    reference = _bound(given, exact, "float64", "float64")
-    return Tolerance(one.output + reference.output, one.loose, one.weights + reference.weights)
-
-
-def _bound(given: Problem, exact: Attended, kind: str, accumulate: str, cast: bool = False) -> Tolerance:
-    u, sums, tiny = HALF_EPS[kind], HALF_EPS[accumulate], TINY[kind]
+    weights, output, v = _finite(exact.weights), _finite(exact.output), _finite(given.v)
     seen = np.broadcast_to(given.visible, exact.scores.shape)
-    q, k, v = (_finite(x) for x in (given.q, given.k, given.v))
-    d, n = q.shape[-1], seen.sum(-1, keepdims=True)
+    types = ((kind, accumulate or kind, cast), ("float64", "float64", False))
+    # By how much each weight may be moved by its own factor, in the target and in the reference.
+    factors = [
+        np.where(seen, np.expm1(np.minimum(_exponent(given, exact, seen, *each), 600.0)), 0.0) for each in types
+    ]
+    moves = np.stack([weights * factor for factor in factors])
+    errors, span, mean = np.zeros((2, *output.shape)), np.zeros_like(output), weights @ np.abs(v)
+    # A few channels after the others: the differences of all of them at once may be large.
+    width = max(1, MOST_AT_ONCE // max(seen.size, 1))
+    for e in range(0, v.shape[-1], width):
+        some = slice(e, e + width)
+        apart = np.where(seen[..., None], np.abs(v[:, :, None, :, some] - output[..., None, some]), 0.0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            errors[..., some] = (moves[..., None, :] @ apart)[..., 0, :]
+        span[..., some] = apart.max(-2, initial=0.0)
+    top = np.where(seen, np.abs(exact.scores), 0.0).max(-1, keepdims=True, initial=0.0)
+    n = seen.sum(-1, keepdims=True)
+    most = np.abs(v).max(-2, keepdims=True, initial=0.0)
+    totals, own = [], []
+    for (name, wide, rounds), factor, move, error in zip(types, factors, moves, errors, strict=True):
+        u, sums, tiny = HALF_EPS[name], HALF_EPS[wide], TINY[name]
+        moved = move.sum(-1, keepdims=True)
+        room = np.where(moved < 0.5, 1 - moved, np.nan)
+        undivided = 3 * u * (top + np.log(np.maximum(n, 1)))
+        rest = (2 * n * sums + (6 + rounds) * u + undivided) * (mean + np.abs(output)) + 2 * n * tiny * most + tiny
+        totals.append(np.minimum(np.nan_to_num(error / room, nan=np.inf), span) + rest)
+        # A weight is moved by its own factor and by that of the normaliser, and never by more than 1.
+        both = np.nan_to_num(factor + moved / room * (1 + factor), nan=1e30) + 2 * n * sums + 6 * u + undivided
+        own.append(np.minimum(weights * both, 1.0) + 2 * n * tiny)
+    return Tolerance(sum(totals), (totals[0] >= span) & (span > 0), sum(own))
+
+
+MOST_AT_ONCE = 1 << 18
+"""Differences of values from outputs are made so many at once."""
+
+
+def _exponent(
+    given: Problem, exact: Attended, seen: np.ndarray, kind: str, accumulate: str, cast: bool
+) -> np.ndarray:
+    """How far the exponent of each weight may be off."""
+    u, sums, tiny = HALF_EPS[kind], HALF_EPS[accumulate], TINY[kind]
+    q, k = np.abs(_finite(given.q)), np.abs(_finite(given.k))
+    d = q.shape[-1]
     with np.errstate(invalid="ignore", over="ignore"):
         scale = max(1.0, abs(given.scale))
-        sizes = np.abs(q).sum(-1)[..., None] + np.abs(k).sum(-1)[..., None, :]
+        sizes = q.sum(-1)[..., None] + k.sum(-1)[..., None, :]
         lost = tiny * (scale * d + scale**0.5 * sizes)
-        size = abs(given.scale) * np.einsum("bhtd,bhsd->bhts", np.abs(q), np.abs(k))
+        size = abs(given.scale) * (q @ k.swapaxes(-1, -2))
         size = np.where(seen, size + (0.0 if given.bias is None else np.abs(given.bias)), 0.0)
         scores = np.where(seen, np.abs(exact.scores), 0.0)
         top = scores.max(-1, keepdims=True, initial=0.0)
-        exponent = d * sums * size + (10 + 2 * cast) * u * size + lost + 4 * u * (scores + top) + 4 * u
-        factor = np.where(seen, np.expm1(np.minimum(exponent, 600.0)), 0.0)
-    weights, output = _finite(exact.weights), _finite(exact.output)
-    moved = (weights * factor).sum(-1, keepdims=True)
-    room = np.where(moved < 0.5, 1 - moved, np.nan)
-    error, span, mean = np.zeros_like(output), np.zeros_like(output), np.zeros_like(output)
-    # One channel after the other: the differences of all of them at once would be large.
-    for e in range(v.shape[-1]):
-        apart = np.where(seen, np.abs(v[..., None, :, e] - output[..., e, None]), 0.0)
-        error[..., e] = np.nan_to_num((weights * factor * apart).sum(-1) / room[..., 0], nan=np.inf)
-        span[..., e] = apart.max(-1, initial=0.0)
-        mean[..., e] = (weights * np.abs(v[..., None, :, e])).sum(-1)
-    most = np.abs(v).max(-2, keepdims=True, initial=0.0)
-    undivided = 3 * u * (top + np.log(np.maximum(n, 1)))
-    rest = (2 * n * sums + (6 + cast) * u + undivided) * (mean + np.abs(output)) + 2 * n * tiny * most + tiny
-    # A weight is moved by its own factor and by that of the normaliser, and never by more than 1.
-    both = np.nan_to_num(factor + moved / room * (1 + factor), nan=1e30) + 2 * n * sums + 6 * u + undivided
-    own = np.minimum(weights * both, 1.0) + 2 * n * tiny
-    total = np.minimum(error, span) + rest
-    return Tolerance(total, (total >= span) & (span > 0), own)
+        return d * sums * size + (10 + 2 * cast) * u * size + lost + 4 * u * (scores + top) + 4 * u
 
 
 def span(seen: np.ndarray, v: np.ndarray) -> np.ndarray:
