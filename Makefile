@@ -33,7 +33,7 @@ slow: $(VENV)/.test
 torch: export OMP_NUM_THREADS = 1
 torch: $(VENV)/.torch
 	$(BIN)/python -c "import torch; print('torch', torch.__version__)"
-	$(PYTEST) -m torch
+	$(PYTEST) -m torch $$(grep -rl 'mark\.torch' tests --include='test_*.py')
 	$(PYTEST) -m "slow or not slow" tests/attention/test_onnx_vectors.py tests/conform/vectors
 
 # Everything that CI runs.
