@@ -26,6 +26,9 @@ Kinds = Literal[
     "dropout", "random-features",
 ]  # fmt: skip
 
+WITH_GRADIENTS = ("softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias")
+"""The kinds whose gradients are known."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conform:
@@ -142,8 +145,8 @@ class Conform:
             files.refuse_unwritable(self.badge, *read)
         if self.against is not None and self.kind is None:
             raise ValueError("--against needs --as KIND: what both targets promise")
-        if self.backward is not None and self.kind not in ("softmax", "causal", "multi-head"):
-            raise ValueError("--backward needs --as softmax, --as causal or --as multi-head")
+        if self.backward is not None and self.kind not in WITH_GRADIENTS:
+            raise ValueError(f"--backward needs --as of attention: {', '.join(WITH_GRADIENTS)}")
         begun = time.monotonic()
         with contextlib.ExitStack() as block:
             other = back = None
@@ -269,9 +272,11 @@ class Conform:
         rows, folded, width = [], [], max(17, *(len(name) for name in suite.IDENTITIES))
         gradients = None
         if back is not None:
+            from attnlab_theory.conform.declarations import DeclaredSuite
             from attnlab_theory.conform.kinds.backward import Backward
 
-            gradients = Backward(caller, back)
+            assert isinstance(suite, DeclaredSuite)
+            gradients = Backward(suite.judge, back)
         for row in itertools.chain(report.leaks_first(suite), gradients.rows() if gradients else ()):
             rows.append(row)
             if report.follows(row, rows, suite):

@@ -1,8 +1,8 @@
 r"""A backward pass that a target brings: f(dout, q, k, v, ...) gives (dq, dk, dv), each a declaration.
 
-How the target is called is found of its own answers; the backward pass must mean the same. So a scale, a mask or a
-hidden future that only one of the two has is wrong, and no convention. Gradients are held against the reference, as
-far off as `softmax.slopes` derives, and against differences of the target's own answers.
+How the target is called is found of its own answers; the backward pass must mean the same. So a scale, a mask, a
+window or a hidden future that only one of the two has is wrong, and no convention. Gradients are held against the
+reference, as far off as `softmax.slopes` derives, and against differences of the target's own answers.
 
 Tolerance of differences. For a direction delta, L(h) = sum(dout * f(x + h delta)). The slope is near
 D(h) = (L(h) - L(-h)) / 2h. An answer may be off by `within`, so D(h) by sum(|dout| within) / h. What D(h) leaves
@@ -23,14 +23,15 @@ from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.identities import Covering, again, right_at, right_in, untouched
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
-from attnlab_theory.conform.kinds.softmax.slopes import room, slopes
-from attnlab_theory.conform.kinds.sparsity import BLOCK_MASKS, problem
+from attnlab_theory.conform.kinds.softmax.declaration import problem
+from attnlab_theory.conform.kinds.softmax.reference import attend
+from attnlab_theory.conform.kinds.softmax.slopes import of_role, room, slopes
 from attnlab_theory.conform.suite import Row
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Place
 
-GRADIENTS = {"q": "bhtd", "k": "bhsd", "v": "bhse"}
+GRADIENTS = {"q": "bhtd", "k": "bgsd", "v": "bgse"}
 """What is given, in this order, with its axes."""
 
 STEPS = {"float64": 1e-4, "float32": 2e-2}
@@ -43,14 +44,15 @@ def right_of(name: str) -> Any:
     """What is right of the gradient of an operand, as `Kind.right` wants it."""
 
     def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
-        given, exact = problem(case, chosen, made)
+        given = problem(case, chosen, made)
+        exact, interleaved = attend(given), chosen["interleaved"]
         # Of a row that sees nothing no output is right, and so no gradient.
         c = np.where(given.visible.any(-1, keepdims=True), np.asarray(made["dout"], np.float64), 0.0)
 
         def within(kind: str, accumulate: str) -> np.ndarray:
-            return getattr(room(given, exact, c, kind, accumulate, cast=True), name)
+            return of_role(room(given, exact, c, kind, accumulate, cast=True), name, case, interleaved)
 
-        return Right(getattr(slopes(given, exact, c), name), within)
+        return Right(of_role(slopes(given, exact, c), name, case, interleaved), within)
 
     return right
 
@@ -72,8 +74,9 @@ class Differences:
         for case in judge.cases(
             {"type": "float64", "seed": seed, "length": n} for seed, n in ((0, 6), (1, 3), (2, 9))
         ):
-            same = BLOCK_MASKS.case({**dict(case.sizes), **dict(case.switches), "seed": case.seed})
-            own = self.forward.convention.fitted(BLOCK_MASKS, same)
+            kind = self.forward.kind
+            same = kind.case({**dict(case.sizes), **dict(case.switches), "seed": case.seed})
+            own = self.forward.convention.fitted(kind, same)
             answer = judge.ask(case)
             if own is None or answer.trouble:
                 continue
@@ -118,50 +121,49 @@ def backward(name: str, forward: Judge) -> Kind:
         name: q, k or v.
         forward: judge of the target.
     """
-    chosen = forward.convention.chosen
-    stage = BLOCK_MASKS.stages[0]
-    known = {x: (chosen[x],) for x in (*stage.forms, *stage.choices)}
-    masks = [{}, {"pair mask": "random"}]
-    types = [{"type": x} for x in ("float32", "float64", "float16", "bfloat16")]
+    own, chosen = forward.kind, forward.convention.chosen
+    forms = {x: (chosen[x],) for x in own.stages[0].forms if x in chosen}
     sizes = [
         {},
-        {"queries": 4, "keys": 7},
-        {"heads": 9},
-        {"batch": 6},
-        {"length": 17},
+        *({"queries": t, "keys": s} for t, s in ((4, 7), (17, 17), (65, 65))),
         {"width": 80},
-        {"length": 65},
+        {"heads": 12},
+        {"batch": 6},
+    ]
+    # Every query sees a key: of a row that sees none nothing is promised.
+    masks = own.columns["mask"][:2]
+    features = [
+        {"window": 3},
+        {"shared": True, "heads": 4},
+        {"softcap": 2.0},
+        {"bias": "normal"},
+        {"sinks": "normal"},
     ]
     return Kind(
-        operands=("dout", "q", "k", "v", "causal", "pair mask", "scale"),
+        operands=("dout", *own.operands),
         placed=("dout", "q", "k", "v"),
         gives=GRADIENTS[name],
         part=[*GRADIENTS].index(name),
-        usual={x: y for x, y in BLOCK_MASKS.usual.items() if x not in ("query_blocks", "key_blocks", "block_size")},
+        usual=own.usual,
         few=6,
-        promised=lambda case, found: BLOCK_MASKS.promised(case, {**chosen, **found}),
+        promised=lambda case, found: own.promised(case, {**chosen, **found}),
+        is_quiet=True,
         stages=(
             Stage(
-                forms={x: known[x] for x in stage.forms},
-                choices={x: known[x] for x in stage.choices},
-                trials=({"heads": 3, "length": 5, "seed": 4},),
+                forms=forms,
+                choices={x: (y,) for x, y in chosen.items() if x not in forms},
+                trials=({"length": 5, "seed": 4},),
                 identity="plain",
-            ),
-            Stage(
-                needs="pair mask",
-                forms={"pair mask axes": (chosen.get("pair mask axes", "11ts"),)},
-                trials=({"pair mask": "random", "heads": 3, "seed": 3},),
-                identity="masks",
             ),
         ),
         right=right_of(name),
-        reads=(lambda judge: {x: chosen[x] for x in ("alignment", "more keys") if x in chosen},),
-        columns={"sizes": sizes, "types": types, "masks": masks, "scale": [{}, {"scale": 0.3}]},
+        columns={x: y for x, y in own.columns.items() if x in FEATURES} | {"sizes": sizes, "mask": masks},
         compiled={"sizes": sizes[:2]},
         laws={
             "plain": right_at({"seed": seed} for seed in range(3)),
             "differences": Differences(name, forward),
             "masks": right_at({"pair mask": "random", "seed": seed} for seed in range(3)),
+            "features": right_at({**each, "seed": seed} for each in features for seed in range(2)),
             "large": right_at({"values": "large", "seed": seed} for seed in range(2)),
             "float64": right_in("float64"),
             "float16": right_in("float16"),
@@ -172,27 +174,40 @@ def backward(name: str, forward: Judge) -> Kind:
     )
 
 
+FEATURES = (
+    "mask",
+    "types",
+    "causal",
+    "groups",
+    "window",
+    "softcap",
+    "bias",
+    "segments",
+    "sinks",
+    "slopes",
+    "scale",
+)
+"""What is set beside each other, as far as the target takes it."""
+
+
 class Backward:
     """The gradients of a target that brings its backward pass, as a row for each.
 
     Args:
-        forward: caller of the target.
+        forward: judge of the target.
         caller: of its backward pass.
 
     Raises:
-        ValueError: if one of them can be called in no way, or the target is no softmax attention.
+        ValueError: if the backward pass can be called in no way, or no convention explains the target.
     """
 
-    def __init__(self, forward: Caller, caller: Caller) -> None:
-        with refused_in_words(forward, BLOCK_MASKS):
-            judge = Judge(BLOCK_MASKS, forward, {})
-        if not judge.explained:
-            said = "is no softmax attention, or has a window, a cap or a bias that is always there"
-            raise ValueError(f"{forward.name} {said}: leave --backward away")
-        own = {"framework": judge.convention.framework}
+    def __init__(self, forward: Judge, caller: Caller) -> None:
+        if not forward.explained:
+            raise ValueError(f"{forward.caller.name} is not what --as promises: leave --backward away")
+        own = {"framework": forward.convention.framework}
         self.judges = dict[str, Judge]()
         for name in GRADIENTS:
-            with refused_in_words(caller, kind := backward(name, judge)):
+            with refused_in_words(caller, kind := backward(name, forward)):
                 self.judges[f"gradient of {name}"] = Judge(kind, caller, own)
 
     def rows(self) -> Iterator[Row]:

@@ -90,3 +90,57 @@ BUGS = (
     "scale of 5 % more", "scale of the caller's forgotten", "sum over heads", "dk and dv swapped",
     "in half precision", "writes into dout",
 )  # fmt: skip
+
+
+def scores(q, k, causal, window, softcap):
+    """Scores of shared keys, their slope by the cap, and what is seen."""
+    x = q @ turned(k.repeat(q.shape[1] // k.shape[1], 1)) * q.dtype.type(q.shape[-1] ** -0.5)
+    back = np.arange(x.shape[-2])[:, None] + x.shape[-1] - x.shape[-2] - np.arange(x.shape[-1])
+    seen = (back >= 0) if causal or window is not None else back < x.shape[-1]
+    seen = seen if window is None else seen & (back < window)
+    if softcap is None:
+        return x, np.ones_like(x), seen
+    x = q.dtype.type(softcap) * np.tanh(x / q.dtype.type(softcap))
+    return x, 1 - (x / q.dtype.type(softcap)) ** 2, seen
+
+
+def weighed(x, seen, sinks):
+    top = np.where(seen, x, -np.inf).max(-1, keepdims=True)
+    more = 0 if sinks is None else np.exp(sinks[:, None, None].astype(x.dtype) - top)
+    raised = np.where(seen, np.exp(x - top), 0).astype(x.dtype)
+    return raised / (raised.sum(-1, keepdims=True) + more)
+
+
+def featured(q, k, v, causal=False, window=None, softcap=None, sinks=None):
+    x, _, seen = scores(q, k, causal, window, softcap)
+    return weighed(x, seen, sinks) @ v.repeat(q.shape[1] // v.shape[1], 1)
+
+
+def featured_backward(bug):
+    """Its backward pass, and a word for what is wrong."""
+
+    def target(dout, q, k, v, causal=False, window=None, softcap=None, sinks=None):
+        each = q.shape[1] // k.shape[1]
+        x, slope, seen = scores(q, k, causal, None if bug == "window forgotten" else window, softcap)
+        w = weighed(x, seen, None if bug == "sink forgotten" else sinks)
+        of_weights = dout @ turned(v.repeat(each, 1))
+        before = w * (of_weights - (of_weights * w).sum(-1, keepdims=True))
+        before = before * q.dtype.type(q.shape[-1] ** -0.5) * (1 if bug == "slope of the cap forgotten" else slope)
+        dk, dv = turned(before) @ q, turned(w) @ dout
+        b, h, s, _ = dk.shape
+        if bug == "heads that take turns":
+            dk, dv = (y.reshape(b, each, h // each, s, -1).sum(1) for y in (dk, dv))
+        elif bug == "one head of those that share":
+            dk, dv = (y[:, ::each] for y in (dk, dv))
+        else:
+            dk, dv = (y.reshape(b, h // each, each, s, -1).sum(2) for y in (dk, dv))
+        return before @ k.repeat(each, 1), dk, dv
+
+    return target
+
+
+BUGS_OF_FEATURES = (
+    ("window forgotten", "sliding-window"), ("sink forgotten", "causal"), ("slope of the cap forgotten", "softcap"),
+    ("heads that take turns", "grouped-query"), ("one head of those that share", "multi-head"),
+)  # fmt: skip
+"""Bugs that need a feature, and a kind that hands it over."""

@@ -11,11 +11,12 @@ from attnlab_theory.cli import main
 from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kinds.backward import Backward, Differences
+from tests.conform.judging import suite as suite_of
 from tests.conform.kinds import backward_code as code
 
 
-def held(forward, backward):
-    return Backward(Direct(forward), Direct(backward))
+def held(forward, backward, kind="softmax"):
+    return Backward(suite_of(Direct(forward), kind).judge, Direct(backward))
 
 
 def verdicts(forward, backward):
@@ -35,6 +36,24 @@ def test_a_planted_bug_fails(bug):
     """Three gradients, until one is wrong."""
     rows = held(code.attention, code.buggy(bug)).rows()
     assert next((row for row in rows if row.verdict == "fails"), None) is not None
+
+
+@pytest.mark.slow("two of five members stay inside", but=2)
+@pytest.mark.parametrize(("bug", "kind"), code.BUGS_OF_FEATURES, ids=lambda each: each)
+def test_a_bug_in_the_gradient_of_a_feature_fails(bug, kind):
+    """The gradient of keys sees each of them; without the bug it holds. A trial call may show it already."""
+    for planted, verdict in ((bug, "fails"), ("", "holds")):
+        judge = held(code.featured, code.featured_backward(planted), kind).judges["gradient of k"]
+        found = [judge.find(name).verdict for name in ("plain", "features")]
+        assert (verdict in found, "fails" in found) == (True, verdict == "fails")
+
+
+@pytest.mark.slow("features without a bug stay inside")
+@pytest.mark.parametrize("kind", ["causal", "grouped-query", "sliding-window"])
+def test_gradients_of_features_hold_beside_each_other(kind):
+    """Every identity of three gradients."""
+    rows = held(code.featured, code.featured_backward(""), kind).rows()
+    assert {row.name: row.verdict for row in rows} == {f"gradient of {x}": "holds" for x in "qkv"}
 
 
 @pytest.mark.slow("a right backward pass stays inside")
@@ -101,8 +120,8 @@ def test_the_command_holds_a_backward_pass_against_its_target(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--backward", "wrong"], "--backward needs --as softmax"),
-        (["--as", "mixer", "--backward", "wrong"], "--backward needs --as softmax"),
+        (["--backward", "wrong"], "--backward needs --as of attention"),
+        (["--as", "mixer", "--backward", "wrong"], "--backward needs --as of attention"),
         (["--as", "softmax", "--backward", "nothing"], "there is no nothing in it"),
     ],
 )
@@ -113,5 +132,5 @@ def test_a_backward_pass_of_another_kind_and_one_that_is_not_there_are_refused(t
 
 
 def test_a_target_that_is_no_plain_softmax_is_refused_in_one_line():
-    with pytest.raises(ValueError, match="a window, a cap or a bias that is always there: leave --backward away"):
+    with pytest.raises(ValueError, match="is not what --as promises: leave --backward away"):
         held(lambda q, k, v: v.cumsum(-2), code.by_weights)

@@ -137,7 +137,7 @@ def _cap(given: Problem, q: np.ndarray, k: np.ndarray, u: float = 0.0, sums: flo
     return 1 - np.tanh(raw) ** 2, 2 * (q.shape[-1] * sums + 8 * u) * size + 8 * u
 
 
-def _of_role(x: Slopes, role: str, case: Case, interleaved: bool) -> np.ndarray:
+def of_role(x: Slopes, role: str, case: Case, interleaved: bool) -> np.ndarray:
     """The gradients of an array of a case: of keys that heads share the sum over these heads."""
     if role == "sinks":
         return x.bias[..., -1].sum((0, 2))
@@ -281,7 +281,7 @@ def compared(judge: Judge, case: Case, kind: str | None = None, only: Collection
         has_none = role == "sinks" and right.bias.shape[-1] == case["keys"]
         if role not in ("q", "k", "v", "bias", "sinks") or has_none:
             continue
-        expected, most = (_of_role(x, role, case, interleaved) for x in (right, off))
+        expected, most = (of_role(x, role, case, interleaved) for x in (right, off))
         # What all batch elements or heads share.
         some = tuple(i for i, n in enumerate(got.shape) if n < expected.shape[i])
         expected, most = (x.sum(some, keepdims=True) for x in (expected, most))

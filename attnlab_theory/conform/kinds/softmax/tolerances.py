@@ -96,7 +96,7 @@ def tolerance(
         # A weight is moved by its own factor and by that of the normaliser, and never by more than 1.
         both = np.nan_to_num(factor + moved / room * (1 + factor), nan=1e30) + 2 * n * sums + 6 * u + undivided
         own.append(np.minimum(weights * both, 1.0) + 2 * n * tiny)
-    return Tolerance(sum(totals), (totals[0] >= span) & (span > 0), sum(own))
+    return Tolerance(np.add(*totals), (totals[0] >= span) & (span > 0), np.add(*own))
 
 
 MOST_AT_ONCE = 1 << 18
