@@ -41,13 +41,20 @@ def judged(kind, n):
     return list(suite_class(kind)(Direct(target), kind).rows()), len(calls)
 
 
+@functools.cache
+def unharmed(kind):
+    """The verdicts on a target none of whose calls raises, and how many calls were made."""
+    rows, calls = judged(kind, 0)
+    return {row.name: row.verdict for row in rows}, calls
+
+
 def misnamed(kind, n):
     """Rows that fail, or became a convention, and do not name the error."""
     try:
         rows, _ = judged(kind, n)
     except ValueError as error:
         return [] if "MemoryError" in str(error) else [str(error)]
-    usual = {row.name: row.verdict for row in judged(kind, 0)[0]}
+    usual, _ = unharmed(kind)
     return [
         (row.name, row.line)
         for row in rows
@@ -92,5 +99,5 @@ MOST = 5
 @pytest.mark.parametrize("kind", TARGETS)
 def test_no_call_that_dies_is_called_anything_else(kind):
     """Judges a target again for each of many calls that may die."""
-    _, calls = judged(kind, 0)
+    _, calls = unharmed(kind)
     assert {n: found for n in range(1, calls + 1, 1 + calls // MOST) if (found := misnamed(kind, n))} == {}
