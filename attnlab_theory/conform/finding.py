@@ -201,6 +201,10 @@ class Finding:
 NOT_TRIED = Finding(verdict=Verdict.NOT_TRIED, tried=0)
 
 
+OFF = "switch dropout off, and keep no state between calls"
+"""How equal calls give equal numbers."""
+
+
 def draws(name: str, mode: str) -> str:
     """What is said of a target that draws random numbers where it must not, and the remedy.
 
@@ -209,4 +213,4 @@ def draws(name: str, mode: str) -> str:
         mode: of a module: training or evaluation; else empty.
     """
     where, remedy = f" in {mode} mode" * bool(mode), "hand over module.eval()" if mode == "training" else ""
-    return f"{name} draws random numbers{where}: two equal calls differ; {remedy or 'switch dropout off'}"
+    return f"{name} draws random numbers{where}: two equal calls differ; {remedy or OFF}"

@@ -4,8 +4,9 @@ A kernel works in blocks of 16, 64 or 128. What is wrong inside a full block, or
 shorter sequence.
 """
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from attnlab_theory.identities.adapters import Function, adapted
@@ -52,7 +53,7 @@ def edges(
         mixer: a function of [length width] to [length v], of numpy, jax or torch arrays.
         replacing: from inputs, start and stop to inputs with those rows replaced; by default `replacements`.
         inputs: of a length, the first of those of any other.
-        but: a length that need not be tried again.
+        but: a length that it takes, and that need not be tried again.
 
     Source: docs/mathematics/identities.md#causality.
     """
@@ -68,15 +69,17 @@ def edges(
             look(n)
         except ValueError as error:
             refused[n] = str(error).partition("\n")[0]
+            # Windows take whole ones only.
+            with contextlib.suppress(ValueError):
+                look(-(-n // but) * but if but else n)
     longest = None
-    if refused:
-        taken = [n for n in (*found, but) if n < min(refused)]
-        longest = _longest(mixer, inputs, max(taken, default=0), min(refused))
+    if refused and (taken := max(*found, but, 0)) < min(refused):
+        longest = _longest(mixer, inputs, taken, min(refused))
         if longest and longest not in found:
             look(longest)
     alone = None
-    if LENGTHS[-1] in found:
-        alone = prefixes(mixer, inputs(LENGTHS[-1]), lengths=WHOLE_BLOCKS)
+    if (most := max(found, default=0)) >= LENGTHS[-1]:
+        alone = prefixes(mixer, inputs(most), lengths=WHOLE_BLOCKS)
     return Edges(leaks=found, prefixes=alone, refused=refused, longest=longest or None)
 
 
@@ -96,7 +99,10 @@ def sentences(found: Edges) -> list[str]:
     """What was found, in lines for people."""
     lines = []
     lengths = sorted(found.leaks)
-    tried = " and ".join(", ".join(map(str, lengths)).rsplit(", ", 1))
+
+    def listed(numbers: Iterable[int]) -> str:
+        return " and ".join(", ".join(map(str, numbers)).rsplit(", ", 1))
+
     leaky = [n for n in lengths if not found.leaks[n].clean]
     for n in leaky:
         output, movement = found.leaks[n].worst
@@ -105,17 +111,17 @@ def sentences(found: Edges) -> list[str]:
         blocks = [size for size in BLOCKS if size < lengths[-1]]
         ends = f"blocks of {', '.join(map(str, blocks[:-1]))} and {blocks[-1]} end" if blocks[1:] else ""
         where = f", where {ends or f'a block of {blocks[0]} ends'}" if blocks else ""
-        lines.append(f"No leak at length{'s' * (len(lengths) > 1)} {tried} either{where}.")
+        lines.append(f"No leak at length{'s' * (len(lengths) > 1)} {listed(lengths)} either{where}.")
     if found.prefixes is not None and found.prefixes.depends:
         prefix, moved = found.prefixes.worst
         lines.append(
             f"Outputs depend on the length of the whole: of {first(prefix)} alone they differ by up "
-            f"to {moved:.3g} from those within {LENGTHS[-1]}."
+            f"to {moved:.3g} from those within {lengths[-1]}."
         )
     if found.refused:
         n, said = next(iter(found.refused.items()))
         most = f"It takes at most {several(found.longest, 'position')}. " if found.longest else ""
-        lines.append(f"{most}Not tried at {' and '.join(map(str, found.refused))} positions: {said}")
+        lines.append(f"{most}Not tried at {listed(found.refused)} positions: {said}")
     return lines
 
 

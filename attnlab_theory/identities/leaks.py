@@ -286,7 +286,10 @@ def jacobian_reach(mixer: Function, x: Float[np.ndarray, "t d"]) -> Float[np.nda
 
 def _refuse_another(output: np.ndarray, before: np.ndarray) -> None:
     if not np.array_equal(output, before):
-        raise Random("the function draws random numbers: two equal calls differ; switch dropout off")
+        raise Random(
+            "the function draws random numbers: two equal calls differ; "
+            "switch dropout off, and keep no state between calls"
+        )
 
 
 def _movement(after: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -90,7 +90,8 @@ def sentence(found: Prefixes) -> str:
     gives = agree(
         tried, "prefix alone gives the outputs that it gives", "prefixes alone give the outputs that they give"
     )
-    return f"{tried} of {length - 1} {gives} within the whole, to rounding."
+    others = f"; it takes no others of the {length - 1}" * (tried < length - 1)
+    return f"{tried} of {length - 1} {gives} within the whole, to rounding{others}."
 
 
 def first(positions: int) -> str:

@@ -147,4 +147,6 @@ def _is_turned(
         except ValueError:
             return False
 
-    return not takes(t - 1, c) and c > 1 and takes(t, c - 1)
+    # Windows take whole ones only, and a table of positions ends.
+    others = (t - 1, 2 * t, t - t // 3, t // 2)
+    return not any(takes(n, c) for n in others) and c > 1 and takes(t, c - 1)

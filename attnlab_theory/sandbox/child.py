@@ -277,13 +277,15 @@ def _kind(value: Any) -> str:
 
 
 def _outputs(returned: Any, leading: list[int]) -> Any:
-    """The outputs of a model. A loss of None is dropped.
+    """The outputs of a model. A loss of None, and states that are no array, are dropped.
 
     In a dictionary, the only array with a row at each place of the leading axes counts.
     """
-    if isinstance(returned, tuple) and any(part is None for part in returned):
+    if isinstance(returned, tuple):
         left = [part for part in returned if part is not None]
-        return left[0] if len(left) == 1 else tuple(left)
+        if left and hasattr(left[0], "shape"):
+            left = [part for part in left if hasattr(part, "shape")]
+        return left[0] if len(left) == 1 < len(returned) else tuple(left)
     if not isinstance(returned, dict):
         return returned
     shapes = {str(name): tuple(getattr(value, "shape", ())) for name, value in returned.items()}

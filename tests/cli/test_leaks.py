@@ -3,11 +3,12 @@
 import json
 import typing
 
+import numpy as np
 import pytest
 
 from attnlab_theory.cli import leaks, main
 from attnlab_theory.identities import time_axis
-from attnlab_theory.sandbox import fences
+from attnlab_theory.sandbox import child, fences
 
 MODELS = """
 import numpy as np
@@ -125,6 +126,17 @@ class Output(dict):
     pass
 
 
+def with_states(x):
+    batch, t, width = x.shape
+    y = np.cumsum(x, axis=1)
+    return y, (y[:, -1], x[:, -1])
+
+
+def in_windows(x):
+    batch, t, width = x.shape
+    return x.reshape(batch, t // 4, 4, width)[:, :, ::-1].reshape(x.shape)
+
+
 def with_names(x):
     batch, t, width = x.shape
     return Output(loss=None, logits=np.cumsum(x, axis=1), weights=np.tri(t)[None, None])
@@ -174,6 +186,27 @@ def test_the_option_names_every_order_of_axes():
     assert set(typing.get_args(leaks.Axes)) == {*time_axis.Order}
 
 
+@pytest.mark.parametrize("returned", [((1, 2),), (None, {"keys": 3}), ([4.0], (5, 6)), (None,)])
+def test_states_beside_outputs_are_dropped(returned):
+    outputs, weights = np.ones((2, 3)), np.ones((2, 2))
+    assert child._outputs((outputs, *returned), [2]) is outputs
+    assert child._outputs((None, outputs, weights, *returned), [2]) == (outputs, weights)
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_windows_of_whole_lengths_are_no_axes_the_other_way_round(size):
+    rng = np.random.default_rng(0)
+
+    def turned(x):
+        return x.reshape(3, -1, size, x.shape[2])[:, :, ::-1].reshape(x.shape)
+
+    handing = time_axis.Handing(time_axis.Order.BTC)
+    sizes = (3, 12, 8)
+    assert time_axis.tried(turned, handing, lambda *n: rng.normal(size=n), sizes) == time_axis.Found.TIME
+    fixed = np.ones((12, 1)) - np.eye(12)
+    assert time_axis.tried(lambda x: fixed.T @ x, handing, lambda *n: rng.normal(size=n), sizes) == "width"
+
+
 @pytest.mark.slow("token numbers, and outputs that come before weights, stay inside")
 @pytest.mark.usefixtures("file")
 @pytest.mark.parametrize(
@@ -186,6 +219,8 @@ def test_the_option_names_every_order_of_axes():
         ("like_a_language_model", ["--tokens", "9"], 0, "was given and judged with a batch of one."),
         ("Layer", [], 0, "models.py::Layer was given and judged with a batch of one."),
         ("with_names", [], 0, "models.py::with_names was given and judged with a batch of one."),
+        ("with_states", [], 0, "models.py::with_states was given and judged with a batch of one."),
+        ("in_windows", [], 1, "Leak at length 132: output "),
         ("with_weights", [], 0, "No leak at lengths 17, 65 and 130 either, where blocks of 16, 64 and 128 end."),
         ("in_blocks_of_sixteen", [], 1, "Leak at length 17: output "),
         ("over_length", [], 1, "Outputs depend on the length of the whole: "),
@@ -251,7 +286,7 @@ def test_json_says_how_the_function_was_asked(capsys):
         ("absent", "has no function 'absent'"),
         (
             "drops",
-            "models.py::drops draws random numbers: two equal calls differ; switch dropout off",
+            "models.py::drops draws random numbers: two equal calls differ; switch dropout off, and keep no state",
         ),
     ],
 )

@@ -75,6 +75,16 @@ def test_the_longest_length_that_a_function_takes_is_found_and_tried():
     assert (found.longest, sorted(found.leaks)) == (40, [17, 40])
 
 
+@pytest.mark.parametrize(("size", "most", "lengths"), [(3, 200, [24, 72, 132]), (4, 90, [24, 72])])
+def test_lengths_of_whole_windows_are_tried_where_others_are_refused(size, most, lengths):
+    def windows(x):
+        return x.reshape(-1, size, x.shape[1]).cumsum(1).reshape(x.shape) + np.zeros((most, 1))[: len(x)]
+
+    found = edges(windows, tokens, but=12)
+    assert (sorted(found.leaks), found.longest, found.clean) == (lengths, None, True)
+    assert sentences(found)[-1].startswith("Not tried at 17, 65 and 130 positions: ")
+
+
 def convolved(x, padded):
     """A long convolution by Fourier transforms; unpadded it wraps around."""
     size = (1 + padded) * len(x)

@@ -306,3 +306,11 @@ def test_a_function_of_one_length_is_not_tried_with_prefixes():
     assert not found.depends
     assert not found.tried.any()
     assert sentence(found) == "Prefixes were not tried: the function takes 5 positions and no fewer."
+
+
+@pytest.mark.parametrize(("size", "taken"), [(2, "2 of 5 prefixes alone give"), (3, "1 of 5 prefix alone gives")])
+def test_prefixes_that_a_function_does_not_take_are_not_counted_against_it(size, taken):
+    found = prefixes(lambda x: x.reshape(-1, size, x.shape[1]).cumsum(1).reshape(x.shape), random_tokens(6, 8))
+    assert not found.depends
+    assert sentence(found).startswith(taken)
+    assert sentence(found).endswith("to rounding; it takes no others of the 5.")
