@@ -28,6 +28,7 @@ FIRST = (
     (rb"question", rb"seed|preset|part|commit"),
     (rb"schema", rb"parts"),
     (rb"entry", rb"library"),
+    (rb"output_format", rb"stdout_visibility"),
 )
 """The first two names of a value in JSON that this package writes."""
 

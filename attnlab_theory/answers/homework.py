@@ -41,7 +41,7 @@ KEYS: Mapping[str, type] = {
     **JUDGED,
 }
 KINDS = {
-    **{str: "a text", list: 'a list of texts, such as ["one"]', dict: "a table of texts"},
+    **{str: "a text", list: 'a list of texts, such as ["one"]', dict: "a table of texts, none of them empty"},
     **{float: f"a number from 0 to {MOST_POINTS:,}", int: "a whole number"},
 }
 SAID = ["claimed", "measured", "right"]
@@ -217,6 +217,8 @@ def _question(table: Mapping[str, Any], refuse: Any, *, in_lab: bool) -> Questio
         if key not in KEYS:
             raise refuse(key, value, f"a question has {_nearest(key, KEYS)}")
         if not _is_kind(value, KEYS[key]):
+            if isinstance(value, dict):
+                value = next(({name: text} for name, text in value.items() if not _is_text(text)), value)
             raise refuse(key, value, f"it is {KINDS[KEYS[key]]}")
     for key in ("id", "question"):
         if not table.get(key, "").strip():
@@ -288,10 +290,16 @@ def _graded() -> list[str]:
 
 
 def _is_kind(value: Any, kind: type) -> bool:
-    if kind in (int, float):
-        return _is_number(value, 0, MOST_POINTS) and (kind is float or isinstance(value, int))
+    if kind is int:
+        return type(value) is int
+    if kind is float:
+        return _is_number(value, 0, MOST_POINTS)
     texts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ("text",)
-    return isinstance(value, kind) and all(isinstance(text, str) and text.strip() for text in texts)
+    return isinstance(value, kind) and all(map(_is_text, texts))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _is_number(value: Any, least: float, most: float) -> bool:

@@ -74,21 +74,26 @@ class Try:
         """Try each question, and print what became of it."""
         from attnlab_theory.grader.classroom.rubric import rubric_of
         from attnlab_theory.grader.own_questions import judges
+        from attnlab_theory.plurals import agree
 
         rubric = rubric_of(str(self.file))
+
+        def worth(part: str) -> str:
+            return f"{part}, {rubric.points[part]:g} {agree(rubric.points[part], 'point', 'points')}"
+
         tried = {part: judge.trials() for part, judge in judges(rubric.written).items()}
         if self.json:
             told = {part: [trial._asdict() for trial in trials] for part, trials in tried.items()}
             print(json.dumps(told, indent=1))
         for part, trials in {} if self.json else tried.items():
-            print(f"{part}, {rubric.points[part]:g} points")
+            print(worth(part))
             for trial in trials:
                 kind = "reference" if trial.is_reference else "wrong answer"
                 well = "is right" if trial.is_reference else "falls, with its hint"
                 print(f"  {kind} {trial.name}: {well if trial.as_expected else trial.remark}")
         for part in () if self.json else rubric.points:
             if part not in tried:
-                print(f"{part}, {rubric.points[part]:g} points: judged by a contract of the lab")
+                print(f"{worth(part)}: judged by a contract of the lab")
         return 0 if all(trial.as_expected for trials in tried.values() for trial in trials) else 1
 
 

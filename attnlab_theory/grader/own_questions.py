@@ -314,7 +314,15 @@ class Judge:
     def _try(self) -> None:
         """Judge the reference by its own checks, at the smallest and the largest givens."""
         for size in sorted({1, self.question.largest}):
-            case = self.case(size, 0)
+            case, again = self.case(size, 0), self.case(size, 0)
+            for key, name, one, other in (
+                ("draw", self.question.draw, case.arguments, again.arguments),
+                ("reference", self.question.reference, case.expected, again.expected),
+            ):
+                # A case that cannot be drawn again is no counterexample, and no marks could be compared.
+                if one is not None and other is not None and not all(map(_same, one, other)):
+                    wanted = "rng and size" if key == "draw" else "the givens"
+                    raise self._faulty(key, name, f"two equal calls of {name} differ; compute from {wanted} alone")
             if case.expected is None:
                 continue
 
@@ -418,6 +426,10 @@ def _distance(answer: np.ndarray, expected: np.ndarray) -> float:
         return np.inf
     off = np.abs(answer[~infinite] - expected[~infinite])
     return float(np.max(off, initial=0.0)) if np.all(np.isfinite(off)) else np.inf
+
+
+def _same(one: Any, other: Any) -> bool:
+    return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
 
 
 def _kind(value: Any) -> str:

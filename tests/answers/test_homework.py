@@ -117,6 +117,13 @@ BAD = {
     ),
     "no tolerance": ("tolerance = 1e-6", "tolerance = 0", r"line 11: question 1a, tolerance = 0: it is greater"),
     "a large size": ("largest = 4", "largest = 65", r"line 12: question 1a, largest = 65: .* from 1 to 64"),
+    "far too large a size": ("largest = 4", "largest = 12345", r"line 12: .*largest = 12345: .* from 1 to 64"),
+    "an empty hint": (
+        '"Halve it."',
+        '" "',
+        r"line 16: question 1a, hints = \{'wrong': ' '\}: .*none of them empty",
+    ),
+    "an empty given": ("cases = 10", "given.x = ''", r"given = \{'x': ''\}: it is a table of texts, none of them"),
     "half a case": ("cases = 10", "cases = 1.5", r"line 13: question 1a, cases = 1\.5: it is a whole number"),
     "no signature": ("half(x: np.ndarray)", "def half(x)", r"line 7: question 1a, signature = 'def half"),
     "a default": ("x: np.ndarray)", "x=1)", r"line 7: .*: write a function of Python .*, without defaults"),

@@ -99,10 +99,13 @@ def test_every_example_is_committed_and_shown_on_the_page():
 
 
 def test_a_trial_tells_what_nothing_finds_out_and_what_gets_another_hint(tmp_path, capsys):
-    toml = TOML + 'hints.same = "It is the same."\nhints.twin = "Another name."\n'
+    toml = (
+        TOML.replace("points = 2", "points = 1") + 'hints.same = "It is the same."\nhints.twin = "Another name."\n'
+    )
     code = CODE + "\ndef same(x):\n    return x / 2\n\ndef twin(x):\n    return x + x\n"
     assert main(["homework", "try", written(tmp_path, toml, code)]) == 1
     told = capsys.readouterr().out
+    assert told.startswith("1a, 1 point\n")
     assert "reference half: is right" in told
     assert "wrong answer doubled: falls, with its hint" in told
     assert "wrong answer same: nothing finds it out" in told
@@ -202,6 +205,21 @@ FAULTS = {
         "return x / 2",
         "__import__('os').abort()",
         r"line 9: .*half ends its process \(SIGABRT\)",
+    ),
+    "a draw of its own": (
+        "rng.normal(size=size)",
+        "np.random.default_rng().normal(size=size)",
+        r"line 8: .*two equal calls of draw_x differ; compute from rng and size alone",
+    ),
+    "a draw that counts": (
+        'return {"x": rng.normal(size=size)}',
+        'draw_x.n = getattr(draw_x, "n", 0) + 1\n    return {"x": size / draw_x.n}',
+        r"line 8: .*two equal calls of draw_x differ",
+    ),
+    "a reference by chance": (
+        "x / 2",
+        "x / 2 + np.random.random()",
+        r"line 9: .*two equal calls of half differ; compute from the givens alone",
     ),
     "a flood": ("x / 2", "np.zeros(2_000_000)", r"line 9: .*half returns more than 16 MB; mend it"),
 }

@@ -61,6 +61,9 @@ def handed_in(folder, **files):
         ("Ann O'Hara_4711_assignsubmission_file_", "4711", "Ann O'Hara", False, ""),
         ("Ann O'Hara_4711_assignsubmission_file", "4711", "Ann O'Hara", False, ""),
         ("Ann van_der Hara_4711_assignsubmission_file_hw.py", "4711", "Ann van_der Hara", False, "hw.py"),
+        ("müllerjörg_12_34_hw (1).py", "12", "müllerjörg", False, "hw (1).py"),
+        ("ohara_LATE_12_345_67_hw.py", "12", "ohara", True, "67_hw.py"),
+        ("O'Hara, Ann 2nd_4711_assignsubmission_file_a_2.ipynb", "4711", "O'Hara, Ann 2nd", False, "a_2.ipynb"),
         ("week_1_2_hw.py", None, None, False, ""),
         ("ann_hw_12.py", None, None, False, ""),
         ("submission_101", None, None, False, ""),
@@ -80,6 +83,13 @@ def test_gradescopes_metadata_names_everybody_of_a_group_and_the_time_of_the_sub
     assert found["submission_101"].time == "2026-03-05 10:00:00.000000000 Z"
     assert sender_of("submission_102", found).students[1].ids == {"14", "cy@uni.edu"}
     assert metadata_of(tmp_path / "elsewhere") == {}
+    changed = EXPORT.replace("\n", "\r\n").replace("  - :", "    - :").replace("    :", "      :")
+    (tmp_path / METADATA).write_bytes(f"\ufeff---\r\n{changed}".encode())
+    assert {name: each.key for name, each in metadata_of(tmp_path).items()} == {
+        "submission_101": ("0012",),
+        "submission_102": ("14", "bob@uni.edu"),
+        "submission_103": ("0012",),
+    }
     (tmp_path / METADATA).write_text("nothing")
     with pytest.raises(ValueError, match=r"submission_metadata\.yml names no submission; export"):
         metadata_of(tmp_path)
@@ -143,6 +153,10 @@ ROSTERS = {
     "Moodle": "Identifier,Full name,ID number\nParticipant 12345,Ann,u1\nParticipant 2,Bo,u2\n",
     "Gradescope": "First Name,Last Name,SID,Email\nAnn,OHara,12345,a@u.edu\nBo,Ek,2,b@u.edu\n",
     "a spreadsheet": "name;id\nAnn;12345\nBo;2\n",
+    "Canvas with names in quotes": 'Student,ID,Section\n"OHara, Ann",12345,S1\n"Ek, Bo",2,S2\n',
+    "Moodle in columns of tabs": "Identifier\tFirst name\tSurname\nParticipant 12345\tAnn\tO\nParticipant 2\tBo\n",
+    "Gradescope with addresses": "Name,SID,Email\nAnn,12345,a@u.edu\n,2,b@u.edu\n",
+    "a spreadsheet that says how it is parted": "sep=;\nname;id\nAnn;12345\nBo;2\n",
 }
 
 
@@ -151,6 +165,7 @@ def test_rosters_are_read_as_each_system_writes_them(tmp_path, text):
     (tmp_path / "roster.csv").write_text("\ufeff" + text, "utf-8")
     roster = roster_of(tmp_path / "roster.csv")
     assert [each.id for each in roster.students] == ["12345", "2"]
+    assert ("Ann" in roster.students[0].name) == ("Ann" in text)
     ann = roster.named("x_12345_9_hw.py", Sender(students=(Student(id="12345"),)))
     assert [each.id for each in ann] == ["12345"]
     assert [each.id for each in roster.named("hw-12345 (1).py", Sender())] == ["12345"]
@@ -163,6 +178,8 @@ def test_rosters_are_read_as_each_system_writes_them(tmp_path, text):
     [
         ("who,when\n1,2\n", "its first line is 'who, when'; one column is to be called id"),
         ("", "its first line is 'nothing'"),
+        ("Matrikel,Name\n1,A\n", "its first line is 'Matrikel, Name'; one column is to be called id"),
+        ("sid,email\n,\n", "nobody stands below its headings"),
         ("id\n", "nobody stands below its headings"),
         ("id,name\n7,A\n8,B\n7,C\n", "lines 2 and 4 have the id '7'"),
     ],
@@ -181,7 +198,7 @@ def mark(reason):
     judgement = {
         **{"reason": reason, "asks": "a query.", "expected": "q: the query.", "failed": "", "hint": "Try 2 keys."},
         **{"tolerance": 0.5, "unit": "units", "cases": 3, "error": 1.0, "worst": 1.0, "notes": [], "output": ""},
-        "case": {"shown": {"n": "2"}, "answer": {"q": [1.0]}, "replay": {"n": 2}},
+        "case": {"shown": {"n": "2"}, "answer": {"q": [1 / 3, None]}, "replay": {"n": 2}},
         "answer": "q",
     }
     return {"reason": reason, "said": "", "by_hand": False, "fences": [], "judgement": judgement}
@@ -193,7 +210,7 @@ def judged_so(monkeypatch):
 
     def so(work, count, terms):
         for hand_in in work:
-            marks = {"1.2.1": mark("right"), "1.2.2": mark("wrong")}
+            marks = {} if "essay" in hand_in.name else {"1.2.1": mark("right"), "1.2.2": mark("wrong")}
             yield hand_in, {part: marks.get(part) or by_hand("missing", "none") for part in terms.rubric.points}
 
     monkeypatch.setattr(markers, "marked", so)
@@ -248,9 +265,42 @@ def test_gradescopes_autograder_gets_one_submission_as_it_wants_it(tmp_path, cap
         "Expected: q: the query.",
         "Hint: Try 2 keys.",
         "  n: 2",
+        "  answer q: (0.3333, nan)",
         "Off by 1; 0.5 units",
     ):
         assert line in wrong["output"]
     assert all("score" not in other and "by hand" in other["name"] for other in others)
     assert re.fullmatch(r"A person must decide 1\.3\.1, 1\.3\.2\.", found["output"])
     assert not {"score", "max_score"} & found.keys()
+
+
+def test_what_a_person_must_decide_entirely_has_no_points_anywhere(tmp_path, capsys, judged_so):
+    place = handed_in(tmp_path, **{"ann_11_901_hw.py": "x = 1", "bo_12_902_essay.py": "x = 2"})
+    command = ["grade", str(place), "--rubric", "uw", "--csv", str(tmp_path / "grades.csv")]
+    assert main([*command, "--html", str(tmp_path / "pages")]) == 0
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "grades.csv").read_text())))
+    assert [(row["points"], row["by hand"]) for row in rows] == [
+        ("1", "1.3.1 1.3.2"),
+        ("", "1.2.1 1.2.2 1.3.1 1.3.2"),
+    ]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines if ".py" in line] == ["1", "by"]
+    first, second = ((tmp_path / "pages" / row["page"]).read_text() for row in rows)
+    assert "<p>1 of 4 points. A person must decide 1.3.1, 1.3.2.</p>" in first
+    assert "<p>4 points. A person must decide 1.2.1, 1.2.2, 1.3.1, 1.3.2.</p>" in second
+    assert main([*command, "--json"]) == 0
+    assert [each["points"] for each in json.loads(capsys.readouterr().out)["submissions"]] == [1, None]
+
+
+def test_an_essay_and_the_work_of_a_group_go_to_gradescope_too(tmp_path, judged_so):
+    out = tmp_path / "results.json"
+    place = handed_in(tmp_path, **{"submission_102/essay.py": "x = 1", METADATA: EXPORT})
+    assert main(["grade", str(place), "--rubric", "uw", "--gradescope", str(out)]) == 0
+    tests = json.loads(out.read_text())["tests"]
+    assert [test["number"] for test in tests if "score" in test] == ["1.2.1", "1.2.2"]
+    # Written over by the next run, without --force.
+    place = handed_in(tmp_path / "alone", **{"essay.py": "x = 1"}).rename(tmp_path / "essay")
+    assert main(["grade", str(place), "--rubric", "uw", "--gradescope", str(out)]) == 0
+    found = json.loads(out.read_text())
+    assert not any("score" in test for test in found["tests"])
+    assert found["output"] == "A person must decide 1.2.1, 1.2.2, 1.3.1, 1.3.2."

@@ -2,11 +2,11 @@
 
 import csv
 import io
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +15,7 @@ from attnlab_theory.exits import visible
 from attnlab_theory.grader.classroom.marks import Attendance, Mark, Row
 from attnlab_theory.grader.classroom.rubric import Rubric
 from attnlab_theory.grader.classroom.senders import Student
+from attnlab_theory.grader.contracts.frames import numbers
 from attnlab_theory.plurals import agree, several
 
 FORMULA = "=+-@\t\r＝＋－＠"
@@ -52,7 +53,7 @@ def csv_text(rows: Sequence[Row], rubric: Rubric, attendance: Attendance = PRESE
             marks += ["" if points is None else f"{points:g}", safe(word(row, part))]
         writer.writerow(
             [
-                *(safe(row.hand_in.name), f"{row.total:g}", f"{rubric.total:g}", " ".join(row.left_open), *marks),
+                *(safe(row.hand_in.name), row.total_text, f"{rubric.total:g}", " ".join(row.left_open), *marks),
                 *(" ".join(row.missing_fences), safe("; ".join(row.copies)), row.hand_in.page),
                 *_students(row.students),
                 *("late" if row.hand_in.sender.late else "", safe(row.hand_in.sender.time)),
@@ -129,7 +130,7 @@ def for_gradescope(row: Row) -> dict[str, Any]:
         scored = {} if points is None else {"score": points, "status": "passed" if points == worth else "failed"}
         tests.append(test | scored | {"output": "\n".join(told), "output_format": "text"})
     left = f"A person must decide {', '.join(row.left_open)}." if row.left_open else ""
-    return {"tests": tests, "output": left, "output_format": "text", "stdout_visibility": "hidden"}
+    return {"output_format": "text", "stdout_visibility": "hidden", "output": left, "tests": tests}
 
 
 def feedback(mark: Mark) -> list[str]:
@@ -155,7 +156,7 @@ def case(mark: Mark) -> dict[str, str]:
     found = (mark["judgement"] or {}).get("case")
     if not found:
         return {}
-    answer = {f"answer {name}": json.dumps(value) for name, value in found["answer"].items()}
+    answer = {f"answer {name}": numbers(np.array(x, dtype=float)) for name, x in found["answer"].items()}
     texts = {**found["shown"], **answer}
     return {label: text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…" for label, text in texts.items()}
 
@@ -171,7 +172,7 @@ def table(rows: Sequence[Row], rubric: Rubric, seed: int, attendance: Attendance
         words = (word(row, part) for part in rubric.points)
         cells = [Text(each, STYLES.get(each.split(":")[0], "red")) for each in words]
         mark = "*" if row.missing_fences else ""
-        grades.add_row(Text(row.hand_in.name + mark), f"{row.total:g}", *cells)
+        grades.add_row(Text(row.hand_in.name + mark), row.total_text, *cells)
     lines: list[RenderableType] = [grades]
     missing = dict.fromkeys(name for row in rows for name in row.missing_fences)
     if missing:

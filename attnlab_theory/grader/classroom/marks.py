@@ -68,9 +68,15 @@ class Row:
         return self.rubric.points[part] if mark["reason"] == "right" else 0
 
     @property
-    def total(self) -> float:
-        """Points that are certain."""
-        return sum(points for part in self.marks if (points := self.points(part)) is not None)
+    def total(self) -> float | None:
+        """Points that are certain; None where a person must decide all."""
+        certain = [points for part in self.marks if (points := self.points(part)) is not None]
+        return sum(certain) if certain else None
+
+    @property
+    def total_text(self) -> str:
+        """The points in a table. Empty where a person must decide all: it is no zero."""
+        return "" if self.total is None else f"{self.total:g}"
 
     @property
     def left_open(self) -> list[str]:

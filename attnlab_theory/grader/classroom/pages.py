@@ -32,14 +32,15 @@ def index(rows: Sequence[Row], rubric: Rubric, seed: int) -> str:
     for row in rows:
         cells = "".join(f"<td>{escaped(word(row, part))}</td>" for part in rubric.points)
         link = f'<a href="{row.hand_in.page}">{escaped(row.hand_in.name)}</a>'
-        lines.append(f"<tr><td>{link}</td><td>{row.total:g}</td>{cells}</tr>")
+        lines.append(f"<tr><td>{link}</td><td>{row.total_text}</td>{cells}</tr>")
     body = f"<table>\n<tr>{heads}</tr>\n" + "\n".join(lines) + f"\n</table>\n<p>Cases of seed {seed}.</p>"
     return document(f"{rubric.homework}: {several(len(rows), 'submission')}", body)
 
 
 def page(row: Row, rubric: Rubric) -> str:
     """The page of one submission."""
-    parts = [f"<p>{row.total:g} of {rubric.total:g} {agree(rubric.total, 'point', 'points')}.{_left_open(row)}</p>"]
+    of = f"{rubric.total:g} {agree(rubric.total, 'point', 'points')}"
+    parts = [f"<p>{f'{row.total_text} of ' if row.total_text else ''}{of}.{_left_open(row)}</p>"]
     if row.missing_fences:
         parts.append(f"<p>Judged without the fences {escaped(', '.join(row.missing_fences))}.</p>")
     if row.students:

@@ -43,7 +43,7 @@ IDS = (
     "email address",
 )
 """Headings of a roster, in small letters. What stands below any of them may name a student."""
-NAMES = ("name", "student", "full name", "student name", "first name", "last name")
+NAMES = ("name", "student", "full name", "student name", "first name", "last name", "surname")
 
 MOST_ROSTER = 2**24
 
@@ -199,7 +199,8 @@ def roster_of(path: Path) -> Roster:
         text = inputs.content(path, most=MOST_ROSTER).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"--roster {path} is no text in UTF-8: save it as CSV, UTF-8") from None
-    # A spreadsheet of some countries parts cells by semicolons.
+    # A spreadsheet of some countries parts cells by semicolons, and may say so first.
+    text = re.sub(r"\Asep=.\r?\n", "", text)
     first = text.partition("\n")[0]
     parted = max(",;\t", key=first.count)
     rows = list(csv.reader(io.StringIO(text), delimiter=parted))
