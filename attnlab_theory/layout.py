@@ -25,11 +25,10 @@ FEW = 11
 EXPERT = frozenset(
     {
         *("cluster", "processes", "save_every"),
-        *("heads", "layers", "width"),
-        *("closing", "mask_lengths", "truncation", "year"),
+        *("heads", "layers", "width", "year"),
         *("accumulate", "base", "pairs", "softcap"),
-        *("activation", "block_size", "count", "dropout", "micro_batches", "mean", "rows", "schedule"),
-        *("least", "longer", "unit", "vocabulary"),
+        *("activation", "block_size", "count", "dropout", "micro_batches", "rows", "schedule"),
+        *("least", "unit", "vocabulary"),
         *("accumulate", "call_seconds", "vocab"),
         *("forgetful", "gpt2", "optimizers", "orders", "sweep", "test_reviews", "train_reviews"),
         *("accumulate", "against", "backward", "call_seconds", "features", "kernel"),

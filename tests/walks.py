@@ -54,8 +54,8 @@ def transcript(name: str, folder: Path, environment: dict[str, str], lab: float 
         float(x) for part in parts for x in re.findall(r"^Exit code \d+, ([\d.]+) s:$", part, re.MULTILINE)
     )
     made = (
-        f"`python -m tests.walks` made this page of `{name}.sh`: {seconds:.0f} s of commands in a fresh clone, after "
-        f"`make lab` ({lab:.0f} s) and `source .venv/bin/activate`."
+        f"`python -m tests.walks` made this page of `{name}.sh`: {seconds:.0f} s of commands in a fresh clone, "
+        f"after `make lab` ({lab:.0f} s) and `source .venv/bin/activate`."
     )
     return "\n".join([f"# A walk of the {name}", "", made, "", *parts])
 

@@ -18,7 +18,6 @@ MOST: Mapping[str, float] = {
     "call_seconds": 100,
     "count": 10**6,
     "dropout": 1,
-    "epoch": 10**6,
     "epochs": 10**5,
     "error": 10**6,
     "examples": 10**5,

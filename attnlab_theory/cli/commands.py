@@ -110,6 +110,35 @@ GONE: Mapping[str, str] = {
     "captions generate --beam": "--greedy writes the likeliest token each time",
     "captions generate --min-p": "--top-p and --top-k cut unlikely tokens off",
     "captions generate --length-penalty": "it was for --beam; --greedy writes the likeliest token each time",
+    **{
+        f"{words} --mean": "captions weigh sentences alike, as the homework does, and mixers tokens"
+        for words in ("captions train", "captions run", "mixers run")
+    },
+    **{
+        f"{words} --longer": "sentences that do not fit are cut, and counted"
+        for words in ("captions train", "captions evaluate", "captions run", "mixers run", "recurrent run")
+    },
+    **{
+        f"{words} --{option}": "the homework of --year says it"
+        for words in ("knowledge pretrain", "knowledge data")
+        for option in ("mask-lengths", "closing", "truncation")
+    },
+    **{
+        f"{words} --{option}": "a batch is cut as its preset says; --batch-size is the number of its documents"
+        for words in ("captions train", "reviews train")
+        for option in ("rows", "micro-batches")
+    },
+    **{
+        f"{words} --micro-batches": "documents of similar length stand together, one in each row"
+        for words in ("knowledge finetune", "knowledge store")
+    },
+    **{f"{words} --dropout": "the preset says it" for words in ("captions train", "reviews train", "reviews run")},
+    "knowledge store --schedule": "the learning rate falls as a cosine",
+    "knowledge data --epoch": "--seed cuts other pieces out",
+    "knowledge data --block-size": "a document has 128 characters, as in the homework",
+    "knowledge data --pretrain-corpus": "the questions themselves have the characters",
+    "captions train --shuffled": "attnlab captions run --arms shuffled trains it",
+    "captions sweep --generations": "every model and decoding writes three times",
     "conform --normaliser": "it is found by trial calls, and the profile says it",
     **{
         f"{words} --precision": "every model is trained in float32"

@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab_theory import refuse
 from attnlab_theory.labs import batching
-from attnlab_theory.labs.options import Longer, Mean
+from attnlab_theory.labs.options import Mean
 from attnlab_theory.labs.perplexity import losses
 from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.labs.sentences import Encoded, Material, encoded
@@ -35,7 +35,6 @@ def next_token(
     *,
     block: int,
     origin: Mapping[str, Any],
-    longer: Longer = "cut",
     mean: Mean = "sentences",
     optimizer: Optimizer = ADAM,
     stops_early: bool = True,
@@ -50,7 +49,6 @@ def next_token(
         recipe: the most epochs, and the learning rate, which is constant.
         block: places of a row.
         origin: what else determines the parameters. It names a stage and a variant.
-        longer: what happens to a sentence that does not fit into the block.
         mean: whether sentences or tokens have equal weights in the losses of training and of validation.
         optimizer: by default that of ann-hw3.
         stops_early: whether the validation loss ends the run. If not, validation sentences are not needed.
@@ -58,7 +56,7 @@ def next_token(
 
     Raises:
         ValueError: if a number of the recipe is out of range, the model has another vocabulary, or a sentence has
-            no token or does not fit.
+            no token.
     """
     refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch)
     refuse.not_positive(learning_rate=recipe.rate)
@@ -66,9 +64,7 @@ def next_token(
         raise ValueError("the learning rate must be finite, not inf; ann-hw3's is 1e-4")
     if config.vocabulary != len(material.text):
         raise ValueError(f"{material.source} has {len(material.text)} tokens, the model {config.vocabulary}")
-    as_rows = functools.partial(
-        encoded, text=material.text, block=block, longer=longer, mean=mean, source=material.source
-    )
+    as_rows = functools.partial(encoded, text=material.text, block=block, mean=mean, source=material.source)
     learned, asked = as_rows(material.train), as_rows(material.validation) if stops_early else None
     # Packed, 32 sentences of 14 places fill 13 to 16 rows of 35: half as many rows as sentences hold most batches.
     recipe = dataclasses.replace(recipe, rows=batching.rows(recipe, on_processor=recipe.batch // 2 or 1))
@@ -123,7 +119,7 @@ def _cut(read: Encoded, kind: str, block: int) -> tuple[str, ...]:
         return ()
     told = some_of(read.cut, len(read), f"{kind} sentence", "has", "have")
     told += f" more than {several(block - 1, 'token')} and {agree(read.cut, 'was', 'were')} cut"
-    return (f"{told}; --longer refuse refuses them",)
+    return (told,)
 
 
 def _loss(asked: Encoded, mean: Mean, model: Any) -> float:

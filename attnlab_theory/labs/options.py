@@ -7,13 +7,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any, Literal
 
-from attnlab_theory.labs.recipes import MicroBatches, Recipe
+from attnlab_theory.labs.recipes import Recipe
 
 Unit = Literal["words", "bpe"]
 """What a token is: a word between spaces, or one of GPT-2's byte pairs."""
-
-Longer = Literal["cut", "refuse"]
-"""What happens to a sentence that does not fit into the block."""
 
 Mean = Literal["sentences", "tokens"]
 """Whether sentences have equal weights in a loss, as in the homework, or tokens."""
@@ -83,19 +80,12 @@ class RecipeChanges:
     """Documents in one batch, which makes one step."""
     lr: float | None = None
     """The highest learning rate."""
-    rows: int | None = None
-    """Rows of a micro-batch. A micro-batch is the part of a batch that is computed at once."""
-    micro_batches: MicroBatches | None = None
-    """How a batch is cut into micro-batches.
-    sorted: documents of similar length together, one in each row.
-    packed: several documents in each row, which is faster where most documents are short."""
     seed: int = 0
     """The seed of first weights and of dropout."""
 
     def of(self, recipe: Recipe) -> Recipe:
         """The recipe with the options that were given."""
-        changed = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.lr, "rows": self.rows}
-        changed["micro_batches"] = self.micro_batches
+        changed = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.lr}
         return dataclasses.replace(recipe, **given(changed), seed=self.seed)
 
 

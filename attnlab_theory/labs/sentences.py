@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 
 from attnlab_theory import refuse
-from attnlab_theory.labs.options import Longer, Mean, Unit
+from attnlab_theory.labs.options import Mean, Unit
 from attnlab_theory.language.corpora import grammar
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.corpora.grammar import Grammar
@@ -188,7 +188,6 @@ def encoded(
     text: OfSentences,
     block: int,
     *,
-    longer: Longer = "cut",
     mean: Mean = "sentences",
     source: str = "the text",
 ) -> Encoded:
@@ -197,13 +196,12 @@ def encoded(
     Args:
         sentences: at least one.
         text: their vocabulary.
-        block: places in a row. A sentence takes one more place than it has tokens.
-        longer: what happens to a sentence that does not fit.
+        block: places in a row. A sentence takes one more place than it has tokens, or is cut.
         mean: whether sentences or tokens have equal weights in the loss.
         source: the name of the sentences in error messages.
 
     Raises:
-        ValueError: if there is no sentence, one has no token, or one does not fit and `longer` is "refuse".
+        ValueError: if there is no sentence, or one has no token.
     """
     if not sentences:
         raise ValueError(f"{source} has no sentence; it needs at least one")
@@ -217,13 +215,7 @@ def encoded(
             raise ValueError(f"sentence {number + 1} of {source}: {error}") from None
         if not len(tokens):
             raise ValueError(f"sentence {number + 1} of {source} has no token; take it out")
-        if len(tokens) >= block:
-            if longer == "refuse":
-                raise ValueError(
-                    f"sentence {number + 1} of {source} has {len(tokens)} tokens, and {block - 1} fit into a block "
-                    f"of {block}: take a longer block, or cut such sentences (--longer cut)"
-                )
-            cut += 1
+        cut += len(tokens) >= block
         whole = np.concatenate([[text.bos], tokens, [text.eos]])[: block + 1]
         size = len(whole) - 1
         x[number, :size], y[number, :size] = whole[:-1], whole[1:]

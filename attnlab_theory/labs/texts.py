@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab_theory.labs.options import Longer, Mean, Unit
+from attnlab_theory.labs.options import Unit
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.sentences import Material
@@ -26,12 +26,6 @@ class Texts:
     """Words that the training file holds less often are read as <UNK>. For --unit words."""
     vocabulary: Path | None = None
     """File of the words that are known, one a line. All others are read as <UNK>. For --unit words."""
-    longer: Longer = "cut"
-    """What happens to a sentence that is longer than the block.
-    cut: its end is cut off. Such sentences are counted.
-    refuse: the command ends with an error."""
-    mean: Mean = "sentences"
-    """What weighs the same in the loss: every sentence, as in the homework, or every token."""
 
     def material(self, seed: int) -> "Material":
         """The sentences: of the files, or drawn from the grammar by the seed.

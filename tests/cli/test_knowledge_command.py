@@ -5,6 +5,9 @@ import json
 import pytest
 
 from attnlab_theory.cli import main
+from attnlab_theory.labs.knowledge.corpora.birthplaces import vocabulary
+from attnlab_theory.language.corpora.corruption import Corruption
+from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
 from tests.shared_data import shared_data
 
 
@@ -31,10 +34,10 @@ def test_generated_examples_are_printed_where_no_corpus_is_named(capsys, kind):
     assert {len(pair) for pair in pairs} == {3 + 127}
 
 
-def test_examples_of_a_corpus_follow_from_seed_and_epoch(capsys, tmp_path):
+def test_examples_of_a_corpus_follow_from_seed_and_year(capsys, tmp_path):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("Ada was born in London, and went to live in Rome.\n" * 3)
-    commands = [["--seed", 1], ["--seed", 1], ["--seed", 2], ["--seed", 1, "--epoch", 1]]
+    commands = [["--seed", 1], ["--seed", 1], ["--seed", 2], ["--seed", 1, "--year", 2024]]
     printed = [run(capsys, "data", "charcorruption", corpus, "--json", *options)[1] for options in commands]
     assert printed[0] == printed[1]
     assert len(set(printed)) == 3
@@ -42,24 +45,25 @@ def test_examples_of_a_corpus_follow_from_seed_and_epoch(capsys, tmp_path):
     assert (found["kind"], found["documents"], len(found["examples"])) == ("charcorruption", 4, 4)
 
 
-def test_variants_reach_the_corruption(capsys, tmp_path):
+def test_the_year_reaches_the_corruption_and_its_variants_are_there_for_python(capsys, tmp_path):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("some words")
-    options = ["--year", 2024, "--closing", "--truncation", "none", "--mask-lengths", "half"]
-    (example,) = json.loads(run(capsys, "data", "charcorruption", corpus, "--json", *options)[1])["examples"]
-    assert len(example["x"]) == 128
-    assert example["x"].rstrip("□").count("⁇") == 3
-    assert len(example["x"].rstrip("□")) == len("some words") + 3
+    options = ["--year", 2024, "--json"]
+    (example,) = json.loads(run(capsys, "data", "charcorruption", corpus, *options)[1])["examples"]
+    assert (len(example["x"]), example["x"].rstrip("□").count("⁇")) == (128, 2)
+    how = Corruption(year=2024, closing=True, truncation="none", mask_lengths="half")
+    data = CharCorruptionDataset("some words", 128, how=how, characters=vocabulary("some words"), seed=0)
+    (read,) = map(data.characters.decode, data.epoch(0).x)
+    assert (len(read), read.rstrip("□").count("⁇")) == (128, 3)
+    assert len(read.rstrip("□")) == len("some words") + 3
 
 
-def test_the_vocabulary_of_questions_is_that_of_the_corpus_for_pretraining(capsys, tmp_path, dev):
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("Ada of London, Bob of Bonn; xyz")
-    code, out, _ = run(capsys, "data", "namedata", dev, "--pretrain-corpus", corpus, "--json")
+def test_the_vocabulary_of_questions_is_made_of_them(capsys, dev):
+    code, out, _ = run(capsys, "data", "namedata", dev, "--json")
     found = json.loads(out)
     assert (code, found["documents"]) == (0, 2)
     assert found["examples"][1]["x"].startswith("Where was Bob born?⁇Bonn⁇□")
-    assert found["vocabulary"] == len(set("Ada of London, Bob of Bonn; xyz" + "Where was  born?")) + 2
+    assert found["vocabulary"] == len(set("Where was Ada born?LondonWhere was Bob born?Bonn")) + 2
 
 
 def test_a_mark_in_a_question_is_found_by_its_line(capsys, tmp_path):
@@ -92,14 +96,9 @@ def test_london_is_right_for_5_percent_of_the_homework(capsys):
         (["baseline", "nowhere.tsv"], "there is no file nowhere.tsv"),
         (["data", "charcorruption", "nowhere.txt"], "there is no file nowhere.txt"),
         (["data", "captions"], "captions"),
-        (["data", "namedata", "--block-size", "20"], "block size 20"),
-        (["data", "namedata", "--closing"], "--truncation are for charcorruption"),
-        (["data", "namedata", "--epoch", "-3"], "--epoch, --year, --mask-lengths"),
-        (["data", "charcorruption", "--block-size", "8"], "block_size 8"),
+        (["data", "namedata", "--year", "2021"], "--year is for charcorruption"),
         (["data", "charcorruption", "--year", "2022"], "2022"),
-        (["data", "charcorruption", "--mask-lengths", "poisson"], "poisson"),
         (["data", "charcorruption", "--examples", "0"], "--examples must be at least 1"),
-        (["data", "charcorruption", "--epoch", "-1"], "epoch must not be negative"),
         (["data", "charcorruption", "--seed", "-1"], "seed must be"),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlab_theory.labs.knowledge.training import PretrainChanges
 from attnlab_theory.labs.options import ModelSizes, RecipeChanges, WholeRun
 from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.labs.texts import Texts
@@ -15,9 +16,11 @@ from attnlab_theory.labs.texts import Texts
 def test_what_is_left_out_stays_as_the_recipe_has_it():
     recipe = Recipe(epochs=3, batch=8, rate=1e-3, fall=200, shuffled=True)
     assert RecipeChanges().of(recipe) == recipe
-    changed = RecipeChanges(epochs=5, lr=0.1, rows=2, seed=7, micro_batches="packed").of(recipe)
+    assert PretrainChanges().of(recipe) == recipe
+    changed = PretrainChanges(epochs=5, lr=0.1, rows=2, seed=7, micro_batches="packed", schedule="2021").of(recipe)
     told = {"epochs": 5, "rate": 0.1, "rows": 2, "seed": 7, "micro_batches": "packed"}
     assert changed == dataclasses.replace(recipe, **told)
+    assert RecipeChanges(batch_size=5).of(recipe) == dataclasses.replace(recipe, batch=5)
 
 
 def test_only_given_sizes_are_told():

@@ -63,7 +63,7 @@ def test_every_task_is_done_in_another_process(tmp_path):
 def test_stages_are_trained_to_the_same_bytes_by_any_number_of_processes(tmp_path):
     """By this one, too: in tests it computes on one thread."""
     (tmp_path / "text").write_text("a cat runs\nthe dog sits\na dog runs\n" * 4)
-    texts = Texts(**dict.fromkeys(("train", "validation", "test"), tmp_path / "text"), mean="tokens")
+    texts = Texts(**dict.fromkeys(("train", "validation", "test"), tmp_path / "text"))
     found = []
     for count in (1, 2):
         command = Run(texts=texts, arms=("separate", "zero-after"), seeds=1, out=tmp_path / str(count))

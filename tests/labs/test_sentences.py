@@ -48,12 +48,10 @@ def test_tokens_may_weigh_the_same_instead():
     assert encoded(["a cat", "runs"], TEXT, 5, mean="tokens").rows.weight == 5
 
 
-def test_a_sentence_that_does_not_fit_is_cut_and_counted_or_refused():
+def test_a_sentence_that_does_not_fit_is_cut_and_counted():
     found = encoded(["a cat runs", "a"], TEXT, 3)
     assert (found.cut, found.lengths.tolist()) == (1, [3, 2])
     assert TEXT.eos not in found.rows.y[0]
-    with pytest.raises(ValueError, match="sentence 1 of the text has 3 tokens, and 2 fit into a block of 3"):
-        encoded(["a cat runs"], TEXT, 3, longer="refuse")
 
 
 @pytest.mark.parametrize(("sentences", "told"), [((), "has no sentence"), (("a", " "), "sentence 2 .* no token")])
@@ -78,12 +76,13 @@ def test_a_tenth_of_a_text_to_learn_first_is_for_validation(tmp_path):
         material.read_other(tmp_path / "short", TEXT)
 
 
-@pytest.mark.slow("sentences too long for a block, cut or refused, stay inside")
+@pytest.mark.slow("sentences too long for a block, cut and counted, stay inside")
 def test_the_homeworks_captions_fit_into_its_block():
     folder = shared_data("coco_captions_thu")
     found = material.read(*(folder / f"{name}.txt" for name in ("train", "dev", "test")), "bpe")
     sample = random.Random(0).sample(found.train, 1000)
-    read = encoded(sample, found.text, 35, longer="refuse")
+    read = encoded(sample, found.text, 35)
+    assert read.cut == 0
     assert (len(found.train), len(found.validation), len(found.test)) == (15_000, 5_000, 5_000)
     assert 13.7 < read.lengths.mean() < 14.7
 

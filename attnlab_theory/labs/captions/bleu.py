@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+GENERATIONS = 3
+"""Independent generations of each model and decoding, from which intervals come."""
+
 ScoreUnit = Literal["words", "bpe", "characters"]
 """What a token of scored sentences is."""
 
@@ -161,8 +164,6 @@ class Sweep(WithJson):
     """Ways to choose the next token; t is the temperature."""
     count: int = 1000
     """Captions of one generation. The homework has 5,000."""
-    generations: int = 3
-    """Independent generations of each model and decoding."""
     out: Path = Path("lab/captions_sweep")
     """Folder for captions, JSON and figures. It is made if it does not exist."""
 
@@ -182,7 +183,7 @@ class Sweep(WithJson):
             raise ValueError("MODEL ... is missing: name at least one file that captions train wrote")
         for path in self.models:
             if self.models.count(path) > 1:
-                raise ValueError(f"{path} is named twice; once is enough: --generations repeats it")
+                raise ValueError(f"{path} is named twice; once is enough")
         clear = len({path.stem for path in self.models}) == len(self.models)
         names = [path.stem if clear else str(path).replace("/", "_") for path in self.models]
         models = [Model(name, 0, read_model(path)) for name, path in zip(names, self.models, strict=True)]
@@ -196,7 +197,7 @@ class Sweep(WithJson):
         folders.make_folder(self.out, "captions")
         rows, samples = [], []
         with files.held(self.out):
-            for each in sweep(models, real, self.decodings, count=self.count, generations=self.generations):
+            for each in sweep(models, real, self.decodings, count=self.count, generations=GENERATIONS):
                 rows.append(each.row)
                 tell(f"{each.row.arm}: {each.row.decoding}, generation {each.row.generation + 1}")
                 if each.row.generation == 0:

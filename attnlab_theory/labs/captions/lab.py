@@ -9,7 +9,6 @@ from attnlab_theory.labs.captions import heads
 from attnlab_theory.labs.captions.arms import ARMS, Preset
 from attnlab_theory.labs.engine.lab import Lab, Stage
 from attnlab_theory.labs.next_token import next_token
-from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.labs.sentences import Encoded, Material, encoded
 from attnlab_theory.labs.starts import Start, config_of, first, origin
@@ -41,8 +40,6 @@ class Captions(Lab):
     """The captions of a seed."""
     other: Callable[[int], Material]
     """The text of pretraining of a seed, in the vocabulary of the captions."""
-    longer: Longer = "cut"
-    mean: Mean = "sentences"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,7 +55,7 @@ class Captions(Lab):
         material, chosen = self.material(seed), ARMS[arm]
         start: Start = config(arm, self.preset, vocabulary=len(material.text))
         recipe = dataclasses.replace(self.preset.recipe, seed=seed)
-        train = functools.partial(training, arm=arm, longer=self.longer, mean=self.mean)
+        train = functools.partial(training, arm=arm)
         if chosen.pretrained:
             before = f"{arm}.before"
             yield Stage(train(self.other(seed), start, recipe, stage="pretrain"), self.path(before, seed))
@@ -73,7 +70,7 @@ class Captions(Lab):
             ValueError: if there is no sentence, one has no token, or one does not fit.
         """
         material = self.material(seed)
-        return encoded(sentences, material.text, self.preset.block, longer=self.longer, source=material.source)
+        return encoded(sentences, material.text, self.preset.block, source=material.source)
 
     def models(self) -> Iterator[Model]:
         """Every trained model, one at a time.
@@ -109,8 +106,6 @@ def training(
     *,
     arm: str,
     stage: str = "train",
-    longer: Longer = "cut",
-    mean: Mean = "sentences",
     permute: bool = False,
 ) -> Run:
     """Next-token prediction on captions, until the validation loss no longer falls.
@@ -121,8 +116,6 @@ def training(
         recipe: the most epochs, the learning rate, the batches.
         arm: the name of the model.
         stage: the name of this training.
-        longer: what happens to a sentence that does not fit into the block.
-        mean: whether sentences or tokens have equal weights in the losses of training and of validation.
         permute: whether the features are permuted before they are cut into heads (`heads.permuted`).
 
     Raises:
@@ -144,8 +137,6 @@ def training(
             "start": origin(start),
             **({"permuted": True} if permute else {}),
         },
-        longer=longer,
-        mean=mean,
     )
 
 

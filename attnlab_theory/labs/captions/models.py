@@ -8,7 +8,6 @@ from typing import Any
 from attnlab_theory.labs.captions.arms import BASE
 from attnlab_theory.labs.captions.lab import Captions, Model
 from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, over_seeds
-from attnlab_theory.labs.options import Mean
 from attnlab_theory.labs.perplexity import Losses, floor, losses
 from attnlab_theory.labs.training import best_epoch, by_epoch
 from attnlab_theory.plurals import some_of
@@ -35,16 +34,13 @@ class Evaluation:
     """The validation loss after every epoch."""
     trained: tuple[float, ...]
     """The training loss of every epoch, while the model changes and with dropout."""
-    mean: Mean
-    """Whether sentences or tokens have equal weights in these losses."""
     above: Estimates
     """How far its test loss lies above the grammar's own, if a grammar is known."""
 
     @property
     def gap(self) -> float:
         """The validation loss minus the training loss, both of the finished model."""
-        learned = self.learned.per_sentence if self.mean == "sentences" else self.learned.per_token
-        return min(self.validated) - learned
+        return min(self.validated) - self.learned.per_sentence
 
     @property
     def trained_on(self) -> float:
@@ -105,7 +101,6 @@ def ask(model: Model, lab: Captions) -> Evaluation:
         learned=losses(model.saved.model, learned),
         validated=tuple(about["validated"]),
         trained=by_epoch(about["losses"], len(about["validated"])),
-        mean=lab.mean,
         above=floor(found, material.test, material.grammar, lab.preset.block, arm=model.arm, seed=model.seed),
     )
 

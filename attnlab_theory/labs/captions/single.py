@@ -9,7 +9,7 @@ import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs.captions.arms import PRESETS, PresetName
-from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges, WithJson
+from attnlab_theory.labs.options import ModelSizes, RecipeChanges, WithJson
 from attnlab_theory.labs.texts import Texts
 from attnlab_theory.labs.training import Checkpoints, train_and_report
 from attnlab_theory.plurals import agree, several
@@ -25,14 +25,6 @@ Model = Annotated[
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Sizes(ModelSizes):
-    """The size of a new model. Options that you leave out take the preset's values."""
-
-    dropout: float | None = None
-    """Dropout rate."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Changes(RecipeChanges):
     """How the model is trained. Options that you leave out take the preset's values."""
 
@@ -40,8 +32,6 @@ class Changes(RecipeChanges):
     """The largest number of passes over the training data."""
     seed: int = 0
     """Initial weights, dropout, the order of sentences and, without files, the sentences follow from the seed."""
-    shuffled: bool = False
-    """Read the sentences in another order in every epoch. The homework keeps the order of the file."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,7 +51,7 @@ class Train:
     gpt2: Path | None = None
     """File of GPT-2's weights, .safetensors, to start from. For --unit bpe. Its first --layers layers are taken."""
     recipe: Changes = dataclasses.field(default_factory=Changes)
-    model: Sizes = dataclasses.field(default_factory=Sizes)
+    model: ModelSizes = dataclasses.field(default_factory=ModelSizes)
 
     def run(self) -> int:
         """Train and write."""
@@ -70,10 +60,10 @@ class Train:
         read = (*self.texts.paths, self.reading_params_path, self.gpt2)
         files.refuse_unwritable(self.checkpoint.writing_params_path, *read)
         material = self.texts.material(self.recipe.seed)
-        recipe = dataclasses.replace(self.recipe.of(PRESETS[self.preset].recipe), shuffled=self.recipe.shuffled)
+        recipe = self.recipe.of(PRESETS[self.preset].recipe)
         start = self._start(material)
         arm = "scratch" if self.reading_params_path is None and self.gpt2 is None else "pretrained"
-        run = training(material, start, recipe, arm=arm, longer=self.texts.longer, mean=self.texts.mean)
+        run = training(material, start, recipe, arm=arm)
         return train_and_report(run, self.checkpoint)
 
     def _start(self, material: "Material") -> "Start":
@@ -86,8 +76,7 @@ class Train:
         if self.reading_params_path is not None:
             return read_model(self.reading_params_path, **sizes)
         preset = PRESETS[self.preset]
-        rate = {} if self.model.dropout is None else {"dropout": self.model.dropout}
-        chosen = dataclasses.replace(preset, **sizes, **rate)
+        chosen = dataclasses.replace(preset, **sizes)
         if self.gpt2 is not None:
             return cut_gpt2(self.gpt2, layers=chosen.layers, block=chosen.block, dropout=chosen.dropout)
         return GPTConfig(vocabulary=len(material.text), **chosen.model)
@@ -106,10 +95,6 @@ class Evaluate(WithJson):
     """File of sentences, one a line. By default they are drawn from the built-in grammar of captions."""
     seed: int = 0
     """The seed of the sentences that are drawn."""
-    longer: Longer = "cut"
-    """What happens to a sentence that is longer than the block.
-    cut: its end is cut off. Such sentences are counted.
-    refuse: the command ends with an error."""
 
     def run(self) -> int:
         """Measure and print."""
@@ -126,7 +111,7 @@ class Evaluate(WithJson):
             sentences, source, language = drawn.test, drawn.source, drawn.grammar
         else:
             sentences, source, language = read_sentences(self.test), str(self.test), None
-        read = encoded(sentences, saved.text, block, longer=self.longer, source=source)
+        read = encoded(sentences, saved.text, block, source=source)
         found = losses(saved.model, read)
         told: dict[str, Any] = {
             "sentences": len(sentences),

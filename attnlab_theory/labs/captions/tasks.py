@@ -87,8 +87,6 @@ class Run(RunLab):
             preset=dataclasses.replace(preset, **changes.given, recipe=recipe),
             material=material,
             other=other if drawn else (lambda _: other(self.seed)),
-            longer=self.texts.longer,
-            mean=self.texts.mean,
         )
         if "pretrained" in self.arms:
             lab.other(self.seed)
@@ -97,7 +95,7 @@ class Run(RunLab):
                 f"--pretrain-corpus {self.pretrain_corpus} is for the arm pretrained: add it to --arms"
             )
         plain = config(BASE, lab.preset, vocabulary=len(first.text))
-        training(first, plain, recipe, arm=BASE, longer=lab.longer, mean=lab.mean)
+        training(first, plain, recipe, arm=BASE)
         return lab
 
     def _other(self, first: "Material", seed: int) -> "Material":

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
 
 
+BLOCK = 128
+"""Length of a padded document, in characters: the homework's."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Data(WithJson):
     """Print what a model reads (x) and what it must predict (y), as the homework's dataset.py does."""
@@ -25,15 +29,10 @@ class Data(WithJson):
     corpus: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[CORPUS]")] = None
     """For namedata: lines of question, tab and place. For charcorruption: one document per line.
     Without it, persons are generated."""
-    pretrain_corpus: Path | None = None
-    """For namedata: the text whose characters make the vocabulary. By default it is made of the questions."""
-    block_size: int = 128
-    """Length of a padded document, in characters."""
-    corruption: Corruption = dataclasses.field(default_factory=Corruption)
+    year: Literal[2021, 2024] | None = None
+    """For charcorruption: the year of the homework, by default 2021. From 2024 on, texts get one character more."""
     examples: int = 4
     """How many examples to print."""
-    epoch: int = 0
-    """For charcorruption: the number of the epoch. Every epoch cuts other pieces out."""
     seed: int = 0
     """The seed of all random numbers."""
 
@@ -41,14 +40,10 @@ class Data(WithJson):
         """Read, and print the first examples."""
         if self.examples < 1:
             raise ValueError(f"--examples must be at least 1, not {self.examples}")
-        if self.kind == "charcorruption" and self.pretrain_corpus is not None:
-            raise ValueError(
-                "--pretrain-corpus is for namedata: a text that is corrupted has characters of its own"
-            )
-        if self.kind == "namedata" and (self.epoch != 0 or self.corruption != Corruption()):
-            raise ValueError("--epoch, --year, --mask-lengths, --closing and --truncation are for charcorruption")
+        if self.kind == "namedata" and self.year:
+            raise ValueError("--year is for charcorruption")
         dataset = self._questions() if self.kind == "namedata" else self._documents()
-        batch = dataset.epoch(self.epoch)
+        batch = dataset.epoch(0)
         decode = dataset.characters.decode
         pairs = [{"x": decode(x), "y": decode(y)} for x, y in zip(batch.x, batch.y, strict=True)][: self.examples]
         if self.json:
@@ -64,7 +59,6 @@ class Data(WithJson):
 
     def _questions(self) -> "NameDataset":
         from attnlab_theory.labs.knowledge.corpora import biographies, birthplaces
-        from attnlab_theory.language.corpora.text_files import read_text
         from attnlab_theory.language.text.characters import MASK, PAD
 
         if self.corpus is None:
@@ -76,10 +70,7 @@ class Data(WithJson):
             # A mark among them is refused by the data set, which knows its line.
             held = {*"".join((*questions.texts, *questions.answers))} - {MASK, PAD}
             characters = birthplaces.vocabulary("".join(held))
-        if self.pretrain_corpus is not None:
-            text = read_text(self.pretrain_corpus)
-            characters = birthplaces.vocabulary(text, source=str(self.pretrain_corpus))
-        return birthplaces.NameDataset(questions, self.block_size, characters=characters)
+        return birthplaces.NameDataset(questions, BLOCK, characters=characters)
 
     def _documents(self) -> "CharCorruptionDataset":
         from attnlab_theory.labs.knowledge.corpora import biographies, birthplaces
@@ -92,6 +83,5 @@ class Data(WithJson):
         else:
             text, source = read_text(self.corpus), str(self.corpus)
         characters = birthplaces.vocabulary(text, source=source)
-        return CharCorruptionDataset(
-            text, self.block_size, how=self.corruption, characters=characters, seed=self.seed, source=source
-        )
+        how = Corruption(year=self.year or 2021)
+        return CharCorruptionDataset(text, BLOCK, how=how, characters=characters, seed=self.seed, source=source)

@@ -15,8 +15,8 @@ from attnlab_theory.labs.knowledge.arms import (
     STORING,
     RuleName,
 )
-from attnlab_theory.labs.options import ModelSizes, RecipeChanges
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.options import ModelSizes, RecipeChanges, given
+from attnlab_theory.labs.recipes import MicroBatches, Recipe
 from attnlab_theory.labs.training import Checkpoints, Told, train_and_report
 from attnlab_theory.language.corpora.corruption import Corruption
 
@@ -78,11 +78,23 @@ class Sizes(ModelSizes):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Changes(RecipeChanges):
     """How the model is trained. By default it takes 30 epochs, batches of 48 and the learning rate 1e-3.
-    A micro-batch has 8 rows on a CPU. On another device it has the whole batch, or a quarter if packed.
+    A micro-batch has 8 rows on a CPU. On another device it has the whole batch.
     """
 
+    rows: int | None = None
+    """Rows of a micro-batch. A micro-batch is the part of a batch that is computed at once."""
+
+    def of(self, recipe: Recipe) -> Recipe:
+        """The recipe with what was given."""
+        return dataclasses.replace(super().of(recipe), **given({"rows": self.rows}))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scheduled(Changes):
+    """The changes of what the homework trains, too."""
+
     schedule: Literal["2021", "2024", "cosine"] | None = None
-    """How the learning rate changes. By default as in the homework; store takes cosine.
+    """How the learning rate changes. By default as in the homework.
     2021, 2024: as in the homework of that year.
     cosine: one cosine over this run, after a warm-up."""
 
@@ -93,7 +105,7 @@ class Changes(RecipeChanges):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainChanges(Changes):
+class PretrainChanges(Scheduled):
     """How the model is trained. By default it takes 650 epochs, batches of 128 and the learning rate 6e-3.
     A micro-batch has 4 rows on a CPU. On another device it has the whole batch, or a quarter if packed.
     """
@@ -102,13 +114,21 @@ class PretrainChanges(Changes):
     """The highest learning rate. The homework of some years calls it --pretrain_lr."""
     seed: int = 0
     """Initial weights, dropout and the pieces that are cut out of the text follow from the seed."""
+    micro_batches: MicroBatches | None = None
+    """How a batch is cut into micro-batches.
+    sorted: documents of similar length together, one in each row.
+    packed: several documents in each row, which is faster where most documents are short."""
+
+    def of(self, recipe: Recipe) -> Recipe:
+        """The recipe with what was given."""
+        return dataclasses.replace(super().of(recipe), **given({"micro_batches": self.micro_batches}))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuneChanges(Changes):
+class FinetuneChanges(Scheduled):
     """How the model is trained. By default it takes 10 epochs after pretraining, and 75 without it.
     Batches have 256 documents, and the learning rate is 6e-4. These are the homework's numbers.
-    A micro-batch has 8 rows on a CPU. On another device it has the whole batch, or a quarter if packed.
+    A micro-batch has 8 rows on a CPU. On another device it has the whole batch.
     """
 
     lr: Annotated[float | None, tyro.conf.arg(aliases=["--finetune-lr"])] = None
@@ -127,7 +147,8 @@ class Pretrain:
     checkpoint: Checkpoints
     reading_params_path: Path | None = None
     """File of a model to start from. Without it, training starts from a new model."""
-    corruption: Corruption = dataclasses.field(default_factory=Corruption)
+    year: Literal[2021, 2024] = 2021
+    """Year of the homework. From 2024 on, texts are padded to one character more than the block size."""
     recipe: PretrainChanges = dataclasses.field(default_factory=PretrainChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 
@@ -138,8 +159,8 @@ class Pretrain:
         files.refuse_unwritable(self.checkpoint.writing_params_path, self.pretrain_corpus, self.reading_params_path)
         corpus = Corpus.read(self.pretrain_corpus)
         start = self.model.start(self.variant, corpus, self.reading_params_path)
-        recipe = self.recipe.of(PRETRAINING[self.corruption.year])
-        return train_and_report(pretraining(corpus, start, recipe, self.corruption), self.checkpoint)
+        recipe = self.recipe.of(PRETRAINING[self.year])
+        return train_and_report(pretraining(corpus, start, recipe, Corruption(year=self.year)), self.checkpoint)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from attnlab_theory.labs.engine.lab import Lab, Stage
 from attnlab_theory.labs.mixers.arms import HONEST_SEEDS, LEAKING, ArmName, Preset
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
 from attnlab_theory.labs.next_token import next_token
-from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.mixers import Additive, LayerChoice, Softmax
@@ -33,8 +32,6 @@ class Mixers(Lab):
     preset: Preset
     material: Callable[[int], Material]
     """The sentences of a seed."""
-    longer: Longer = "cut"
-    mean: Mean = "tokens"
     own_sentences: tuple[str, ...] = ()
     """Sentences of which each gets a loss of its own in the record."""
 
@@ -65,8 +62,7 @@ class Mixers(Lab):
             dataclasses.replace(self.preset.recipe, seed=seed),
             block=self.preset.block,
             origin={"stage": "train", "variant": arm},
-            longer=self.longer,
-            mean=self.mean,
+            mean="tokens",
             stops_early=False,
             kinds=KINDS,
         )

@@ -131,7 +131,7 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
     for seed in lab.seeds:
         tell(f"losses, seed {seed}")
         material = lab.material(seed)
-        test = encoded(material.test, material.text, lab.preset.block, longer=lab.longer, source=material.source)
+        test = encoded(material.test, material.text, lab.preset.block, source=material.source)
         if seed == lab.seeds[0]:
             found.append(of_a_unigram(material.grammar, test))
         few = encoded(material.test[:SCORED], material.text, lab.preset.block)

@@ -25,7 +25,7 @@ class Run(RunLab):
 
     name = "mixers"
     question = "Do additive scores, shared projections or a mask of zeros change what a small model learns?"
-    texts: Texts = dataclasses.field(default_factory=lambda: Texts(mean="tokens"))
+    texts: Texts = dataclasses.field(default_factory=Texts)
     preset: PresetName = "tiny"
     """Model size and recipe. tiny: trained in seconds.
     homework: one epoch at learning rate 5e-4, sentences of at most 100 tokens."""
@@ -60,8 +60,6 @@ class Run(RunLab):
             **self.every_lab(),
             preset=PRESETS[self.preset],
             material=self.of_seeds(self.texts.material, drawn=self.texts.train is None),
-            longer=self.texts.longer,
-            mean=self.texts.mean,
             own_sentences=ASKED if self.texts.train is not None and self.texts.unit == "words" else (),
         )
 

@@ -9,7 +9,6 @@ from jaxtyping import Int
 
 from attnlab_theory.labs.engine.lab import Lab, Stage, each_named
 from attnlab_theory.labs.next_token import next_token
-from attnlab_theory.labs.options import Longer
 from attnlab_theory.labs.recurrent.arms import FURTHEST, PARTS, Arm, Part, Preset
 from attnlab_theory.labs.recurrent.letters import in_a_row
 from attnlab_theory.labs.recurrent.tuning import SETTINGS, refuse_short
@@ -60,8 +59,6 @@ class Networks(Lab):
     """The same by characters."""
     # Names of arms, and of parts for all of their arms.
     arms: tuple[str, ...] = PARTS
-    longer: Longer = "cut"
-    """What happens to a sentence that does not fit into the block."""
     windows: int = WINDOWS
     """Windows that each of the tuning runs reads."""
 
@@ -98,7 +95,6 @@ class Networks(Lab):
             dataclasses.replace(arm.recipe, seed=seed),
             block=self.preset.letters if arm.letters else self.preset.block,
             origin={"stage": "train", "variant": arm.name},
-            longer=self.longer,
             mean="tokens",
             stops_early=False,
             kinds=KINDS,
@@ -122,7 +118,7 @@ class Networks(Lab):
             self.test_rows(seed)
         if "rates" in self.parts:
             letters = self.letters(seed)
-            encoded(letters.train, letters.text, self.preset.letters, longer=self.longer, source=letters.source)
+            encoded(letters.train, letters.text, self.preset.letters, source=letters.source)
         if "tuning" in self.parts:
             refuse_short(len(in_a_row(self.letters(seed))), SETTINGS)
 
@@ -149,8 +145,7 @@ class Networks(Lab):
             ValueError: if a sentence has no token or does not fit.
         """
         material = self.material(seed)
-        told: dict[str, Any] = {"longer": self.longer, "source": "the test sentences"}
-        return encoded(material.test, material.text, self.preset.block, **told)
+        return encoded(material.test, material.text, self.preset.block, source="the test sentences")
 
     def read(self, seed: int) -> Read:
         """How much each arm at equal numbers of parameters reads.
@@ -159,7 +154,7 @@ class Networks(Lab):
             ValueError: if a sentence has no token or does not fit.
         """
         material = self.material(seed)
-        rows = encoded(material.train, material.text, self.preset.block, longer=self.longer, source=material.source)
+        rows = encoded(material.train, material.text, self.preset.block, source=material.source)
         return Read(self.preset.recipe.epochs * int(rows.lengths.sum()), rows.cut)
 
     def untrained(self, arm: Arm, seed: int) -> Any:

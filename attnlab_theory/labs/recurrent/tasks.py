@@ -74,7 +74,6 @@ class Run(RunLab):
             preset=dataclasses.replace(preset, recipe=dataclasses.replace(preset.recipe, epochs=epochs)),
             material=material,
             letters=material if spelled else functools.cache(lambda seed: by_letters(material(seed))),
-            longer=self.texts.longer,
             windows=windows,
         )
         if self.windows is not None and "tuning" not in lab.parts:

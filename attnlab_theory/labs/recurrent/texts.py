@@ -8,8 +8,6 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from attnlab_theory.labs.options import Longer
-
 if TYPE_CHECKING:
     from attnlab_theory.labs.sentences import Material
 
@@ -28,10 +26,6 @@ class Texts:
     """What a token is. words: what stands between spaces. characters: every character, and the space is one."""
     least: int | None = None
     """Tokens that the training file holds less often are read as <UNK>. By default 3, for characters 1."""
-    longer: Longer = "cut"
-    """What happens to a sentence that is longer than the block.
-    cut: its end is cut off. Such sentences are counted.
-    refuse: the command ends with an error."""
 
     def material(self, seed: int) -> "Material":
         """The sentences: of the files, or drawn from the grammar by the seed.

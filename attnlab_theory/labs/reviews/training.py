@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from attnlab_theory import files
-from attnlab_theory.labs.options import ModelSizes, RecipeChanges, given
+from attnlab_theory.labs.options import ModelSizes, RecipeChanges
 from attnlab_theory.labs.reviews.arms import PRESETS, Arm, OptimizerName, OrderName, Preset, PresetName
 from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.training import Checkpoints, train_and_report
@@ -26,16 +26,13 @@ if TYPE_CHECKING:
 class Sizes(ModelSizes):
     """The size of a new model. Options that you leave out take the preset's values."""
 
-    dropout: float | None = None
-    """Dropout rate."""
-
     def of(self, preset: Preset) -> Preset:
         """The preset with the options that were given.
 
         Raises:
             ValueError: if a size was given, and the preset's model is pretrained.
         """
-        changed = self.given | given({"dropout": self.dropout})
+        changed = self.given
         if preset.model is None:
             if changed:
                 raise ValueError(f"a pretrained model keeps its size: leave {', '.join(changed)} out")

@@ -57,18 +57,16 @@ def test_a_model_goes_on_from_another(capsys, folder, tmp_path):
     assert (code, told["origin"]["variant"], told["best_epoch"]) == (0, "pretrained", 1)
 
 
-@pytest.mark.slow("that long sentences are cut and counted, or refused, stays inside")
+@pytest.mark.slow("that long sentences are cut and counted stays inside")
 def test_evaluate_tells_both_perplexities_and_what_was_cut(capsys, folder):
     (folder / "long").write_text("a cat runs\n" + "a " * 30 + "\n")
     code, out, _ = run(capsys, "evaluate", folder / "model", "--test", folder / "long", "--json")
     told = json.loads(out)
     assert (code, told["sentences"], told["cut"]) == (0, 2, 1)
     assert told["perplexity_of_sentences"] != told["perplexity_of_tokens"]
-    code, _, err = run(capsys, "evaluate", folder / "model", "--test", folder / "long", "--longer", "refuse")
-    assert (code, "sentence 2 of" in err) == (2, True)
 
 
-@pytest.mark.slow("that long sentences are cut and counted, or refused, stays inside")
+@pytest.mark.slow("that long sentences are cut and counted stays inside")
 def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
     """Compiles and trains a model."""
     (tmp_path / "long").write_text(WORDS + "a " * 30 + "\n")
@@ -76,10 +74,6 @@ def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
     code, _, err = run(capsys, "train", "--writing-params-path", tmp_path / "model", *files, *SMALL)
     assert code == 0
     assert "1 of 33 training sentences has more than 15 tokens and was cut" in err
-    code, _, err = run(
-        capsys, "train", "--writing-params-path", tmp_path / "m", *files, *SMALL, "--longer", "refuse"
-    )
-    assert (code, "sentence 33 of" in err) == (2, True)
 
 
 @pytest.mark.slow("rare words of a file, which become unknown, stay inside")
@@ -124,8 +118,8 @@ def test_generate_repeats_itself_and_is_scored(capsys, folder):
 @pytest.mark.slow("the models that a sweep refuses stay inside")
 @pytest.mark.usefixtures("unpainted")
 def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
-    """Trains a model, and draws two generations of captions from it in each of two ways."""
-    options = ["--test", folder / "test", "--decodings", "random", "top_p0.9", "--count", 20, "--generations", 2]
+    """Trains a model, and draws three generations of captions from it in each of two ways."""
+    options = ["--test", folder / "test", "--decodings", "random", "top_p0.9", "--count", 20]
     code, out, _ = run(capsys, "sweep", folder / "model", *options, "--out", tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert (code, "model" in out) == (0, True)

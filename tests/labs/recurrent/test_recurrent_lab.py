@@ -213,7 +213,6 @@ def test_the_models_of_the_grammar_do_not_stop_early_either(tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--longer", "refuse", "--unit", "characters"], "has 68 tokens, and 63 fit into a block of 64"),
         (["--mean", "sentences"], "--mean"),
         (["--unit", "bpe"], "bpe"),
         (["--parts", "equal", "equal"], "arm equal is named twice; once is enough"),

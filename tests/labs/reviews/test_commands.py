@@ -306,7 +306,7 @@ def test_the_winner_did_not_diverge_and_of_equal_ones_is_the_first():
         (["explain", "{}/model", "{}/test", "--seed", "-5"], "seed must be between 0 and"),
         (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "missing: --validation, --test"),
         (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "--lr is at most 1,000, not inf"),
-        (["train", "--writing-params-path", "{}/x", "--rows", "0"], "rows must be"),
+        (["train", "--writing-params-path", "{}/x", "--batch-size", "0"], "batch_size must be"),
         (["train", "--writing-params-path", "{}/x", "--heads", "3"], "width 32 cannot be cut into 3 heads"),
         (["train", "--writing-params-path", "{}/x", "--preset", "minilm", "--width", "8"], "keeps its size"),
         (["search", "--out", "{}/search", "--trials", "999"], "1 to 36 trials, not 999"),
