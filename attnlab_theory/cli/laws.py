@@ -153,6 +153,8 @@ class Answers:
         from attnlab_theory import interrupts
 
         if self.list:
+            if self.html is not None:
+                raise ValueError("--list judges nothing, and --html is a page of answers: leave one of them out")
             return self._listed()
         if self.html is not None:
             files.refuse_unwritable(self.html)

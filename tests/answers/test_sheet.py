@@ -445,6 +445,42 @@ def test_the_last_line_says_why_the_exit_code_is_what_it_is(capsys, tmp_path, mo
     )
 
 
+@pytest.mark.parametrize(
+    ("found", "code", "last"),
+    [
+        (
+            {"uw/1": "supported", "uw/2": "refuted"},
+            0,
+            "2 answers: 1 supported; 1 where a submitted answer is refuted",
+        ),
+        ({"uw/1": "open", "uw/2": "open"}, 1, "2 answers: 0 supported; 2 open, so the exit code is 1: uw/1, uw/2"),
+        ({"uw/1": "undecidable-here", "uw/2": "open"}, 1, "decides; 1 open, so the exit code is 1: uw/2"),
+    ],
+)
+def test_screen_and_page_end_and_begin_with_the_reason(capsys, tmp_path, monkeypatch, found, code, last):
+    told = {"question": "What?", "answer": "That.", "evidence": (), "lab": ""}
+    answers = [sheet.Answer(id=id, status=status, **told) for id, status in found.items()]
+    monkeypatch.setattr("attnlab_theory.answers.sheet.answered", lambda *asked, **how: iter(answers))
+    monkeypatch.chdir(tmp_path)
+    assert main(["answers", "uw/3.q4", "--html", "sheet.html"]) == code
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert last in line
+    assert f"<p>{line}</p>\n<pre>" in (tmp_path / "sheet.html").read_text("utf-8")
+
+
+def test_ids_of_one_question_and_of_a_homework_of_ones_own_are_listed(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["answers", "uw/1.2.1", "--list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["uw/1.2.1"]
+    main(["homework", "new", "week.toml", "--topic", "heads"])
+    capsys.readouterr()
+    assert main(["answers", "--homework", "week.toml", "--list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["week/split", "week/merge"]
+    assert main(["answers", "--list", "--html", "sheet.html"]) == 2
+    assert "--list judges nothing, and --html is a page" in capsys.readouterr().err
+    assert not (tmp_path / "sheet.html").exists()
+
+
 def test_the_page_holds_each_answer_as_text_and_asks_for_nothing(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["answers", "uw/3.q4", "--html", "sheet.html"]) == 0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
+from tests.estimators.test_advice import measured_by
 
 
 @pytest.fixture
@@ -133,6 +134,31 @@ def test_a_figure_is_written_whole_in_either_format_and_in_no_other(capsys, file
         assert said in err
         assert err.count("\n") == 1
     assert sorted(path.name for path in files.iterdir()) == before
+
+
+@pytest.mark.parametrize(("shape", "keys"), [((3, 5, 4), (3, 7, 4)), ((2, 1, 5, 4), (2, 1, 9, 4))])
+def test_heads_stand_in_rows_with_one_answer_each(capsys, files, monkeypatch, shape, keys):
+    """The advice is made up: of every second head exact attention is cheaper."""
+    rng = np.random.default_rng(0)
+    np.save(files / "q.npy", rng.normal(size=shape))
+    np.save(files / "k.npy", rng.normal(size=keys))
+    asked = []
+
+    def advised(problem, *, features, error, **how):
+        asked.append(problem.given)
+        return measured_by(0.2, error=error, keys=10**6 if len(asked) % 2 else 10, features=features)
+
+    monkeypatch.setattr("attnlab_theory.estimators.advise", advised)
+    code, out, _ = run(capsys, files)
+    assert (code, asked) == (0, [(5, keys[-2])] * int(np.prod(shape[:-2])))
+    rows = [line.split() for line in out.splitlines() if line[:1].isdigit()]
+    places = [*np.ndindex(*shape[:-2])]
+    assert [tuple(map(int, row[: len(shape) - 2])) for row in rows] == places
+    # Of two answers one: features and how they are drawn, or none.
+    assert ["none:" in row for row in rows] == [bool(at % 2) for at in range(len(places))]
+    assert [("independent" in row) for row in rows] == [not at % 2 for at in range(len(places))]
+    assert f"Use exact attention in {len(places) // 2} of {len(places)} heads" in out
+    assert f"save x[{', '.join('0' * (len(shape) - 2))}]" in out
 
 
 def test_a_figure_that_cannot_be_written_is_refused_before_anything_is_measured(capsys, files, monkeypatch):

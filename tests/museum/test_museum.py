@@ -141,6 +141,24 @@ def test_the_museum_says_what_each_bug_is_and_writes_only_when_told(capsys, tmp_
     assert {path.name for path in (tmp_path / "pictures").iterdir()} == {"kill_matrix.svg", "kill_matrix.png"}
 
 
+def test_each_bug_by_its_name_has_its_story_its_place_and_its_lines_and_json_writes_nothing(
+    capsys, tmp_path, monkeypatch, matrix
+):
+    monkeypatch.chdir(tmp_path)
+    for bug in BUGS:
+        told = catalogue.bug_text(bug, [each for each in matrix if each.bug == bug.name]).split("\n\n")
+        assert told[:3] == [bug.name, bug.story, f"Where: {bug.where}"]
+        assert "\n\n".join(told[3:-1]).split() == bug.source.split()
+        assert told[-1].startswith("  ● ")
+    one = [each for each in matrix if each.bug == BUGS[1].name]
+    monkeypatch.setattr("attnlab_theory.museum.kill_matrix", lambda *bugs, **how: one)
+    assert main(["museum", BUGS[1].name]) == 0
+    assert capsys.readouterr().out.startswith(f"{BUGS[1].name}\n\n{BUGS[1].story}\n\nWhere: ")
+    assert main(["museum", "--json"]) == 0
+    assert {each["name"] for each in json.loads(capsys.readouterr().out)["bugs"]} == {bug.name for bug in BUGS}
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_the_picture_of_the_forgotten_scale_is_drawn_by_the_bug(monkeypatch):
     rounding = attention_atol(exhibit.WIDTH, exhibit.LENGTH, peak_score=30.0, peak_value=1.0)
     shown = weights.UNSCALED.exhibit()

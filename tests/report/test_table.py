@@ -3,14 +3,16 @@
 import dataclasses
 import io
 import math
+from pathlib import Path
 
 import pytest
 from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
 
-from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.claims.claim import ControlFinding, RivalFinding
+from attnlab_theory.report.record import read_findings
 from attnlab_theory.report.table import (
     by_control,
     claim_text,
@@ -23,6 +25,8 @@ from attnlab_theory.report.table import (
     verdict_table,
 )
 from attnlab_theory.stats import Interval, VarianceCheck, VarianceState
+
+FIGURES = Path(__file__).parents[2] / "figures"
 
 FINDING = Finding(
     experiment="copying",
@@ -142,6 +146,24 @@ def test_a_claim_that_compares_tells_both_sides(capsys):
         "  predicted ≤ 0.04, measured 0 (1,000 draws)",
         "  to compare: 0.408 for one head",
     ]
+
+
+def test_the_lab_tells_the_settings_that_its_sentences_name_and_both_sides():
+    """Reads what was committed of every claim that names a setting or compares."""
+    claims = {claim.name: claim for claim in CLAIMS if claim.stated or claim.compared}
+    kept = (path for path in FIGURES.glob("*.json") if not path.name.endswith(".run.json"))
+    lines = {tally.claim: tally for path in kept for tally in tallies(read_findings(path))}
+    assert len(claims.keys() & lines.keys()) > 15
+    for name in claims.keys() & lines.keys():
+        claim, worst = claims[name], lines[name].worst
+        assert {key: worst.setting[key] for key in claim.stated} == claim.stated, name
+        output = io.StringIO()
+        Console(file=output, width=200).print(claim_text(lines[name]))
+        assert ("  as stated, one of" in output.getvalue()) == bool(claim.stated), name
+        assert bool(worst.compared) == bool(claim.compared)
+        if worst.compared:
+            what, number = worst.compared
+            assert f"  to compare: {number:.4g} for {what}  " in output.getvalue()
 
 
 def test_long_statements_are_indented_in_every_line(capsys):
