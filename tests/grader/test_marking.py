@@ -3,10 +3,10 @@
 import pytest
 
 from attnlab_theory.grader.classroom import marking
-from attnlab_theory.grader.classroom.marks import NOT_JUDGED, Terms
+from attnlab_theory.grader.classroom.marks import MISSING, NOT_JUDGED, Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
 from attnlab_theory.grader.judgement import Judgement
-from attnlab_theory.sandbox.reasons import Reason
+from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
 
 
 def test_after_a_late_question_the_next_has_less_time_and_after_two_nobody_is_asked(tmp_path, monkeypatch):
@@ -29,6 +29,26 @@ def test_after_a_late_question_the_next_has_less_time_and_after_two_nobody_is_as
     )
     assert others
     assert {(other["reason"], other["by_hand"]) for other in others} == {(NOT_JUDGED, True)}
+
+
+@pytest.mark.parametrize(
+    ("text", "by_hand"),
+    [
+        ("%%writefile answer.py\ndef q1_2_1(keys):\n    return keys[0]\n", True),
+        ('if __name__ == "__main__":\n    def q1_2_1(keys):\n        return keys[0]\n', True),
+        ("# q1_2_1: I did not find it\nx = 1\n", False),
+    ],
+)
+def test_a_function_that_is_written_and_not_defined_is_no_missing_answer(tmp_path, monkeypatch, text, by_hand):
+    def lacks(where, *_, **__):
+        raise BrokenAnswer(f"{where} has no such function", lacks=True)
+
+    monkeypatch.setattr(marking, "check_answer", lacks)
+    monkeypatch.setattr(marking, "drawn_cases", lambda *_: None)
+    (tmp_path / "mine.py").write_text(text)
+    first, *_ = marking.marks_of(tmp_path, ["mine.py"], Terms(rubric=rubric_of("uw"), time_limit=32.0)).values()
+    assert (first["reason"], first["by_hand"]) == (MISSING, by_hand)
+    assert ("it stands in mine.py, where it is not defined by reading" in first["said"]) == by_hand
 
 
 @pytest.mark.parametrize(

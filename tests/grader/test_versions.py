@@ -1,5 +1,7 @@
 """The last of several versions of a file counts, and an answer under another name is no zero."""
 
+import json
+
 import pytest
 
 from attnlab_theory.grader.classroom import marking, versions
@@ -32,6 +34,8 @@ def test_functions_are_found_in_files_and_notebooks_without_running_them(tmp_pat
     (tmp_path / "b.ipynb").write_text('{"source": ["def f(x):\\n", " return 1"]}')
     assert versions.functions(tmp_path / "a.py") == ["f", "g"]
     assert versions.functions(tmp_path / "b.ipynb") == ["f"]
+    (tmp_path / "c.ipynb").write_text(json.dumps({"cells": [{"source": "%%time\ndef g(x):\n    undef (x)\n"}]}))
+    assert versions.functions(tmp_path / "c.ipynb") == ["g"]
 
 
 def marks(folder, monkeypatch, **files):

@@ -135,9 +135,12 @@ class _Marking:
         other = {name for found in self.functions.values() for name in found if name not in claimed}
         near = difflib.get_close_matches(wanted[0], sorted(other), n=3, cutoff=0.0)
         renamed = f"; its functions {', '.join(near)} have no name of a question" if near else ""
+        # In a cell that Jupyter does not run, or below `if __name__`, it is not defined for us.
+        stands = [name for name in self.names if {*wanted} & {*self.functions[name]}]
+        unread = f"; it stands in {', '.join(stands)}, where it is not defined by reading the file" * bool(stands)
         # An answer under another name is no missing answer, and only a person can tell.
-        is_open = bool(near) or len(files) == MOST_FILES
-        return {**by_hand(MISSING, f"no function {shown}{more}{renamed}"), "by_hand": is_open}
+        is_open = bool(near or stands) or len(files) == MOST_FILES
+        return {**by_hand(MISSING, f"no function {shown}{more}{unread}{renamed}"), "by_hand": is_open}
 
     def not_loaded(self, name: str) -> Mark:
         """The mark of a question whose file has failed to load when another question was judged."""

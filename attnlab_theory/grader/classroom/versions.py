@@ -9,7 +9,8 @@ NUMBER = re.compile(r"(?:\s*\((\d+)\)|[-_ ]v?(\d+))$", re.IGNORECASE)
 LAST, FIRST = ("final", "corrected", "fixed", "new"), ("old", "backup", "bak", "draft", "orig", "original", "copy")
 """Words by which people name the last of several versions, and an earlier one."""
 
-DEFINITION = re.compile(rb"\bdef\s+(\w+)\s*\(")
+DEFINITION = re.compile(rb"(?:\b|\\n)def\s+(\w+)\s*\(")
+"""In a notebook a line may begin after the two letters that JSON writes for the end of the one before."""
 
 
 def order(stem: str) -> tuple[int, int]:
