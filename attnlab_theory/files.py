@@ -376,7 +376,7 @@ def held(path: Path) -> Iterator[None]:
     held. The package filelock would leave a file in the folder; without locks, that file outlives a killed run.
 
     Raises:
-        ValueError: if another process holds it, or a pipe or a device has the name of its lock.
+        ValueError: if another process holds it, or its lock has the name of a pipe, a link or somebody's file.
         OSError: if the folder is missing or cannot be written.
     """
     try:
@@ -391,6 +391,8 @@ def held(path: Path) -> Iterator[None]:
     lock = path if folder else path.with_name(f".{path.name}.lock")
     if is_stream(lock):
         raise ValueError(f"{lock} is a pipe or a device where a lock of attnlab would be: remove it")
+    if not folder and (lock.is_symlink() or (lock.exists() and lock.stat().st_size)):
+        raise ValueError(f"{lock} is somebody's where a lock of attnlab would be: move it, or name another file")
     handle = os.open(lock, os.O_RDONLY if folder else os.O_RDONLY | os.O_CREAT, 0o644)
     try:
         with contextlib.suppress(OSError):

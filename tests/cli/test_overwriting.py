@@ -241,3 +241,12 @@ def test_no_pipe_in_the_place_of_a_file_is_waited_for(desk, name, capsys, monkey
         signal.signal(signal.SIGALRM, before)
     assert said in capsys.readouterr().err
     assert pipe.is_fifo() or name.startswith(".writing")
+
+
+@pytest.mark.parametrize("make", [lambda lock: lock.write_text(OWN), lambda lock: lock.symlink_to("target.py")])
+def test_what_has_the_name_of_a_lock_and_is_none_stays(desk, make):
+    make(desk / ".held.lock")
+    before = written(desk)
+    with pytest.raises(ValueError, match="is somebody's where a lock of attnlab would be: move it"):
+        held(desk / "lock")
+    assert written(desk) == before
