@@ -4,6 +4,8 @@ Jupyter's own commands are told from Python by Python's grammar: a line is a com
 where it stands. So `% 3` inside an expression stays a remainder.
 """
 
+import __future__
+
 import ast
 import contextlib
 import json
@@ -11,8 +13,8 @@ import re
 from types import ModuleType
 from typing import Any, NamedTuple
 
-TRANSPARENT = ("time", "timeit", "capture", "prun")
-"""Commands before a cell or a line that run it as it is."""
+TRANSPARENT = ("time", "capture", "prun")
+"""Commands before a cell or a line that run it as it is. What `timeit` runs leaves no name behind."""
 
 ASSIGNED = re.compile(r"[\w., ]+=\s*[!%]")
 """A line that assigns what a command gives."""
@@ -53,16 +55,21 @@ def run(path: str, module: ModuleType) -> str:
     defined = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     assigned = ast.Assign | ast.AnnAssign | ast.AugAssign
     left: dict[int, list[int]] = {}
+    flags = 0
     for number, tree, commands in [_cell(path, number, source) for number, source in _cells(path).items()]:
         left[number] = [*commands]
         for node in tree.body:
-            code = compile(ast.Module([node], []), f"{path}, cell {number}", "exec")
+            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+                # As in Jupyter, for all cells that follow.
+                flags |= sum(getattr(__future__, name.name).compiler_flag for name in node.names)
+            one, name = ast.Module([node], []), f"{path}, cell {number}"
             done = isinstance(node, defined)
             if done:
-                exec(code, vars(module))
+                exec(compile(one, name, "exec", flags), vars(module))
             elif isinstance(node, assigned):
                 try:
-                    exec(code, vars(module))
+                    # One that waits (`await`) is left out.
+                    exec(compile(one, name, "exec", flags), vars(module))
                     done = True
                 except Exception:
                     # Jupyter's value is not known here, and an earlier one is another.
@@ -114,7 +121,10 @@ def _cell(path: str, number: int, source: str) -> Cell:
         lines[first:] = ["", *lines[first + 1 :]] if is_transparent else [""] * len(lines[first:])
     while True:
         try:
-            return Cell(number, ast.parse("\n".join(lines), f"{path}, cell {number}"), commands)
+            tree = ast.parse("\n".join(lines), f"{path}, cell {number}")
+            # A `return` outside of functions, which the grammar allows, keeps Jupyter from running any line of it.
+            compile(tree, path, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            return Cell(number, tree, commands)
         except SyntaxError as error:
             at = error.lineno or 0
             while 1 < at <= len(lines) and lines[at - 2].endswith("\\"):

@@ -1,5 +1,7 @@
 """A notebook gives what Jupyter would give, or it is told what was left out, or it is not read at all."""
 
+import __future__
+
 import json
 import types
 
@@ -33,6 +35,7 @@ def told(tmp_path):
         (["BETA = 2.0", "BETA *= 1e3"], {"BETA": 2000.0}),
         (["L = [1]\nL[0] *= 5\nL[0] -= 1"], {"L": [4]}),
         (["x: int = 3\nx %= 2"], {"x": 1}),
+        (["from __future__ import annotations", "x: Unknown = 3"], {"annotations": __future__.annotations, "x": 3}),
     ],
 )
 def test_a_sign_of_percent_inside_an_expression_is_a_remainder(told, cells, numbers):
@@ -48,6 +51,8 @@ def test_a_sign_of_percent_inside_an_expression_is_a_remainder(told, cells, numb
         "if True:\n%time",
         "def f():\n    %time x = 1\n    return 2",
         "y = {\n?help\n}",
+        "def f(): return 1\nreturn 2",
+        "BETA = 2\nbreak",
     ],
 )
 def test_a_command_that_begins_no_statement_is_not_left_out_in_silence(told, cell):
@@ -63,6 +68,8 @@ def test_a_command_that_begins_no_statement_is_not_left_out_in_silence(told, cel
         (["L = [1]\ni = 0\nL[i] = trained"], "cell 1, line 3", {"i": 0}),
         (["a = b = 1\na, b = trained"], "cell 1, line 2", {}),
         (["a = 1\nprint(a)\n%time\nb = 2"], "cell 1, lines 2, 3", {"a": 1, "b": 2}),
+        (["a = 1", "%%timeit\na = 2", "%timeit a = 3"], "cell 2, line 1; cell 3, line 1", {"a": 1}),
+        (["a = 1", "a = await b()\nc = 2"], "cell 2, line 1", {"c": 2}),
     ],
 )
 def test_what_is_left_out_is_told_of_and_leaves_no_earlier_number(told, cells, left, numbers):
