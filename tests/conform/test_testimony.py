@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -163,8 +164,10 @@ def test_a_call_that_hears_no_alarm_is_ended_by_the_judges_clock(hostile, name, 
     """Waits a second for a target that sleeps."""
     monkeypatch.setattr(callers, "patience", lambda seconds: seconds + 0.5)
     with callers.Fenced(hostile(name), seconds=0.5) as caller:
+        begun = time.monotonic()
         back = caller.call(PLAN, [np.ones((1, 1, 2, 3))] * 3)
     assert str(trouble_of(back.report)) == "took longer than 0.5 s"
+    assert time.monotonic() - begun < 10, "not when all of its time is used up"
 
 
 def test_a_report_of_no_json_is_the_trouble_of_its_call(hostile):
