@@ -2,12 +2,9 @@
 
 import dataclasses
 import math
-import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -40,42 +37,6 @@ def small_run(folder, **recipe):
     corpus = Corpus.read(folder / "wiki.txt")
     config = configured("vanilla", vocabulary=len(corpus.characters), block=32, layers=1, heads=2, width=8)
     return pretraining(corpus, config, Recipe(**{"batch": 8, "rate": 6e-3, "fall": 200, "rows": 8} | recipe))
-
-
-def killed_at_a_random_moment(process, partial):
-    """Kill -9 once the process has written a checkpoint, and a little later."""
-    while process.poll() is None and not partial.exists():
-        time.sleep(0.002)
-    time.sleep(random.uniform(0, 0.2))
-    process.kill()
-    process.communicate()
-
-
-@pytest.mark.slow("the same bytes of runs that are closed and go on stay inside")
-def test_a_run_killed_at_a_random_moment_comes_to_the_same_bytes(folder):
-    """Starts two processes, each of which imports jax and trains a small model."""
-    options = ["--epochs", "60", "--batch-size", "8", "--rows", "8", "--save-every", "0", "--resume", *SMALL]
-    command = ["knowledge", "pretrain", "vanilla", "wiki.txt", "--writing_params_path", "killed", *options]
-
-    def begun():
-        return subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *command],
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    killed_at_a_random_moment(begun(), folder / "killed.partial")
-    assert (folder / "killed.partial").exists()
-    assert not (folder / "killed").exists()
-    (folder / ".writing-killed.abcdefgh.partial").write_bytes(b"half a checkpoint")
-    last = begun()
-    finish(small_run(folder, epochs=60), folder / "whole", resume=False)
-    _, said = last.communicate()
-    assert last.returncode == 0
-    assert "goes on after step" in said
-    assert (folder / "killed").read_bytes() == (folder / "whole").read_bytes()
-    assert {path.name for path in folder.iterdir() if "killed" in path.name} == {"killed"}
 
 
 @pytest.mark.slow("a step that is finished after the first signal stays inside")
