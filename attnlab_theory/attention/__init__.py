@@ -4,6 +4,13 @@ from attnlab_theory.attention.additive import additive_attention, additive_weigh
 from attnlab_theory.attention.alibi import alibi_attention, alibi_bias, alibi_slopes, alibi_weights
 from attnlab_theory.attention.blocked import blocked_attention
 from attnlab_theory.attention.blocked_heads import blocked_multi_head_attention
+from attnlab_theory.attention.fast_weights import (
+    Rule,
+    fast_weight_attention,
+    fast_weights,
+    left_of,
+    power_features,
+)
 from attnlab_theory.attention.features import (
     dense_exponential_features,
     generalized_exponential_features,
@@ -15,6 +22,7 @@ from attnlab_theory.attention.features import (
     positive_features,
     trigonometric_features,
 )
+from attnlab_theory.attention.forgetting import forget_gate_attention, forget_gate_bias
 from attnlab_theory.attention.frequencies import (
     interpolated_frequencies,
     llama3_frequencies,
@@ -64,6 +72,7 @@ from attnlab_theory.attention.synthesizers import (
 from attnlab_theory.attention.variants import zero_after_softmax, zero_after_softmax_weights
 
 __all__ = [
+    "Rule",
     "additive_attention",
     "additive_weights",
     "alibi_attention",
@@ -83,13 +92,18 @@ __all__ = [
     "dense_exponential_features",
     "dense_logits",
     "factorised_logits",
+    "fast_weight_attention",
+    "fast_weights",
     "feature_attention",
+    "forget_gate_attention",
+    "forget_gate_bias",
     "generalized_exponential_features",
     "grouped_query_attention",
     "half_layout_order",
     "hyperbolic_features",
     "interpolated_frequencies",
     "key_shift",
+    "left_of",
     "length_mask",
     "linear_attention",
     "linformer_attention",
@@ -103,6 +117,7 @@ __all__ = [
     "multi_head_attention",
     "ntk_frequencies",
     "positive_features",
+    "power_features",
     "query_shift",
     "random_logits",
     "rotary",

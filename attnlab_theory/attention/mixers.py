@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -19,6 +20,8 @@ from attnlab_theory.attention.additive import additive_attention
 from attnlab_theory.attention.alibi import alibi_attention
 from attnlab_theory.attention.blocked import blocked_attention
 from attnlab_theory.attention.caching import cached_attention
+from attnlab_theory.attention.fast_weights import Rule, fast_weight_attention
+from attnlab_theory.attention.forgetting import forget_gate_attention
 from attnlab_theory.attention.linear import feature_attention, linear_attention, share_scale
 from attnlab_theory.attention.masks import causal_mask
 from attnlab_theory.attention.positions import rotary
@@ -561,6 +564,58 @@ def feature_mixer(
         lambda x: feature_attention(*weights.of(x), projection, scale=scale, causal=causal),
         causal,
     )
+
+
+def fast_weight_mixer(
+    weights: Projections, w_gates: Float[Array, "d 2"], *, rule: Rule, chunk: int | None = None
+) -> Mixer:
+    """`fast_weight_attention`, whose decays and steps are sigmoids of the tokens. Keys are no longer than one.
+
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        w_gates: from a token to the logits of its decay and of its step.
+        rule: how values are written.
+        chunk: positions for each step; None is the recurrence.
+
+    Example:
+        Gates of 1/2, and three tokens of one key: by the delta rule each answer is halfway to the value.
+
+        >>> weights = Projections(jnp.array([[1.0], [0]]), jnp.array([[1.0], [0]]), jnp.array([[0.0], [1]]))
+        >>> mixer = fast_weight_mixer(weights, jnp.zeros((2, 2)), rule=Rule.DELTA)
+        >>> print(mixer(jnp.array([[1.0, 8], [1, 8], [1, 0]])).T)
+        [[4.   5.   1.25]]
+    """
+
+    def mix(x: Array) -> Array:
+        q, k, v = weights.of(x)
+        k = k / jnp.maximum(1, jnp.linalg.norm(k, axis=1, keepdims=True))
+        decay, beta = jax.nn.sigmoid(x @ w_gates).T
+        return fast_weight_attention(q, k, v, rule=rule, decay=decay, beta=beta, chunk=chunk)
+
+    return _unmasked(f"fast weights by {rule}", mix, True)
+
+
+def forget_gate_mixer(weights: Projections, w_gate: Float[Array, " d"], *, scale: Scalar) -> Mixer:
+    """`forget_gate_attention`, whose gates are sigmoids of the tokens.
+
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        w_gate: from a token to the logit of its gate.
+        scale: inverse temperature, dimensionless.
+
+    Example:
+        Queries and gates of 0: each gate is 1/2, and the first token has 1, 1/3 and 1/7 of the weight.
+
+        >>> weights = Projections(jnp.zeros((2, 2)), jnp.eye(2), jnp.eye(2))
+        >>> mixer = forget_gate_mixer(weights, jnp.zeros(2), scale=1.0)
+        >>> print(np.asarray(mixer(jnp.array([[6.0, 0], [0, 0], [0, 0]]))).round(2)[:, 0])
+        [6.   2.   0.86]
+    """
+
+    def mix(x: Array) -> Array:
+        return forget_gate_attention(*weights.of(x), jax.nn.log_sigmoid(x @ w_gate), scale=scale)
+
+    return _unmasked("forget gates", mix, True)
 
 
 def cached_mixer(weights: Projections, *, scale: Scalar) -> Mixer:

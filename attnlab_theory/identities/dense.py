@@ -32,7 +32,9 @@ def equals_definition(subject: Subject, definition: Definition, causal: bool) ->
         exact = [found for found, rounding in gaps if not rounding]
         if any(exact):
             return np.inf
-        return subject.rounding(case) * max((found / rounding for found, rounding in gaps if rounding), default=0.0)
+        # Not Python's max, which loses a NaN that is not the first.
+        units = [found / rounding for found, rounding in gaps if rounding]
+        return subject.rounding(case) * float(np.max(units, initial=0.0))
 
     return Identity(
         family="cheap-is-dense",
@@ -76,6 +78,37 @@ def linear(case: Tokens, causal: bool) -> Array:
     return _means(jnp.log(jnp.einsum("tm,sm->ts", phi_q, phi_k)), case, causal)
 
 
+def fast_weights(case: Tokens, causal: bool) -> Array:
+    """Products of all queries with all keys, each times the decays between the two."""
+    return _memory(case, jnp.zeros((case.x.shape[0],) * 2, case.x.dtype))
+
+
+def delta_rule(case: Tokens, causal: bool) -> Array:
+    """The same of values that a triangular matrix corrects: 1 + the overlaps of later keys with earlier ones."""
+    return _memory(case, jnp.ones((case.x.shape[0],) * 2, case.x.dtype))
+
+
+def _memory(case: Tokens, corrected: Array) -> Array:
+    q, k, v = zoo.projections(case).of(case.x)
+    k = k / jnp.maximum(1, jnp.linalg.norm(k, axis=1, keepdims=True))
+    decay, beta = jax.nn.sigmoid(case.x @ case.table[:2].T).T
+    t = np.arange(len(case.x))
+    between = (t[None, :, None] < t[None, None, :]) & (t[None, None, :] <= t[:, None, None])
+    # Over t, s and the position whose decay lies between: each product by itself.
+    left = jnp.tril(jnp.prod(jnp.where(between, decay, 1), axis=2))
+    overlaps = jnp.eye(len(case.x), dtype=k.dtype) + corrected * jnp.tril(beta[:, None] * (k @ k.T) * left, -1)
+    return (q @ k.T * left) @ (jnp.linalg.inv(overlaps) @ (beta[:, None] * v))
+
+
+def forgetting(case: Tokens, causal: bool) -> Array:
+    """Every log gate between a query and a key, added up by a product of matrices."""
+    q, k, _ = zoo.projections(case).of(case.x)
+    log_gates, t = jax.nn.log_sigmoid(case.x @ case.table[0]), np.arange(len(case.x))
+    between = jnp.asarray((t[None, :, None] < t[None, None, :]) & (t[None, None, :] <= t[:, None, None]), q.dtype)
+    scores = case.scale * (q @ k.T) + jnp.einsum("tsd,d->ts", between, log_gates)
+    return _means(scores, case, True)
+
+
 def _means(scores: Array, case: Tokens, causal: bool) -> Array:
     mask = causal_mask(case.x.shape[0])
     weights = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf) if causal else scores, axis=1)
@@ -88,6 +121,10 @@ DEFINITIONS: dict[str, Definition] = {
     "additive": additive,
     "linear attention": linear,
     "positive features": linear,
+    "fast weights": fast_weights,
+    "delta rule": delta_rule,
+    "delta rule in chunks": delta_rule,
+    "forget gates": forgetting,
 }
 
 IDENTITIES = tuple(

@@ -10,11 +10,13 @@ import numpy as np
 from jaxtyping import Array
 
 from attnlab_theory.attention import (
+    Rule,
     attention,
     attention_weights,
     averaged_heads,
     blocked_attention,
     causal_mask,
+    fast_weight_attention,
     grouped_query_attention,
     merge_heads,
     multi_head_attention,
@@ -30,6 +32,7 @@ from attnlab_theory.identities.rounding import (
     attention_rounding,
     epsilon,
     host,
+    memory_rounding,
     peak,
     score_bound,
     score_rounding,
@@ -193,13 +196,42 @@ def _grouped(q, k, v, mask=None, *, scale):
     return merge_heads(grouped_query_attention(split_heads(q, 2), shared, v[None], mask, scale=scale))
 
 
+SHORT = 0.125
+"""Keys of four coordinates of at most 4 are no longer than 1 after this factor."""
+
+
+def _fast_weights(q, k, v, mask=None, *, scale):
+    """The delta rule with a decay, two positions at a time."""
+    return fast_weight_attention(scale * q, SHORT * k, v, rule=Rule.DELTA, decay=0.75, beta=0.5, chunk=2)
+
+
+def _fast_weight_rounding(case: Attending) -> float:
+    """Scale and factor are rounded, and so are the products with them."""
+    eps, (n, width) = epsilon(case.q), case.k.shape
+    query = float(case.scale) * width**0.5 * peak(case.q)
+    return memory_rounding(n, width, eps, query=query, value=peak(case.v), key_error=eps)
+
+
+FAST_WEIGHTS = Operator(name="fast weights", mix=_fast_weights, masked=False, rounding=_fast_weight_rounding)
 CAPPED = Operator(name="softcap and bias", mix=_capped, rounding=_capped_rounding)
 GROUPED = Operator(name="grouped queries", mix=_grouped)
 CACHED = Operator(name="cached", mix=_cached, masked=False)
 HEADS = Operator(name="heads", mix=_heads)
 AVERAGED = Operator(name="averaged heads", mix=_averaged, masked=False, rounding=_averaged_rounding)
 
-OPERATORS = (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, BLOCKED, TILED, CACHED, HEADS, GROUPED, AVERAGED, CAPPED)
+OPERATORS = (
+    SOFTMAX,
+    ROTARY,
+    ZERO_AFTER_SOFTMAX,
+    BLOCKED,
+    TILED,
+    CACHED,
+    HEADS,
+    GROUPED,
+    AVERAGED,
+    CAPPED,
+    FAST_WEIGHTS,
+)
 """All operators: for identities of any function that is compiled, vectorised or differentiated."""
 
 Scheme = Literal["none", "learned", "sinusoidal", "rotary"]

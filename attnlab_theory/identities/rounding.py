@@ -71,3 +71,18 @@ def rotation_rounding(x: Array, angle_error: float) -> float:
     A pair of coordinates is at most sqrt(2) peak long; sine, cosine, two products and a sum cost 4 eps of it.
     """
     return float(np.sqrt(2) * peak(x) * (angle_error + 4 * epsilon(x)))
+
+
+def memory_rounding(
+    n: int, width: int, eps: float, *, query: float, value: float, key_error: float = 0.0, gate_error: float = 0.0
+) -> float:
+    """Absolute error of what a memory of n fast weights answers, keys and gates no longer than 1.
+
+    An error of a state never grows afterwards, and a row of it is no longer than n times the largest value. A write
+    errs by what key and gates err, times that row or a value, and by sums of `width` or n products. In chunks a
+    written value is found from at most n earlier ones, whose errors enter with a factor of at most 1. An answer
+    multiplies n writes by a query, here of length `query`.
+    """
+    row = n * value
+    write = (row + value) * (2 * key_error + 2 * gate_error + eps * (2 * n + width + 12))
+    return query * (n * n * write + eps * (width / 2 + 3) * row)

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from attnlab_theory.attention import (
+    Rule,
     causal_mask,
     grouped_query_attention,
     mixers,
@@ -28,7 +29,7 @@ from attnlab_theory.attention.mixers import HeadMixer, Mixer, Projections, TwoLa
 from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.layers import LAYERS
 from attnlab_theory.identities.operators import self_attention_rounding
-from attnlab_theory.identities.rounding import epsilon, host, peak, weight_rounding
+from attnlab_theory.identities.rounding import epsilon, host, memory_rounding, peak, weight_rounding
 from attnlab_theory.identities.subject import Subject
 
 LAYOUT = {"block": 1, "window": 1, "global_blocks": 1}
@@ -155,6 +156,14 @@ def _cached(case: Tokens) -> Mixer:
     return mixers.cached_mixer(projections(case), scale=case.scale)
 
 
+def _fast_weights(case: Tokens, rule: Rule, chunk: int | None) -> Mixer:
+    return mixers.fast_weight_mixer(projections(case), case.table[:2].T, rule=rule, chunk=chunk)
+
+
+def _forgetting(case: Tokens) -> Mixer:
+    return mixers.forget_gate_mixer(projections(case), case.table[0], scale=case.scale)
+
+
 def _projected(case: Tokens, w: Array, shrink: float = 1.0) -> tuple[float, float]:
     """The bound of a projected coordinate, and its rounding: a sum of d products."""
     bound = peak(np.abs(host(case.x)) @ np.abs(host(w))) / shrink
@@ -196,6 +205,24 @@ def _feature_rounding(case: Tokens) -> float:
     v, v_error = _projected(case, case.w_v)
     # Products of features are sums of `width` positive terms, numerator and normaliser n of those.
     return v * (weight_rounding(exponent, n, eps) + eps * 2 * (width + n + 2)) + v_error
+
+
+def _fast_weight_rounding(case: Tokens) -> float:
+    """Keys and values are projected, keys cut to length 1, and the logits of the gates are projections, too."""
+    eps, (n, width) = epsilon(case.x), case.x.shape
+    (q, q_error), (_, k_error), (v, v_error) = (_projected(case, w) for w in (case.w_q, case.w_k, case.w_v))
+    gate_error = max(_projected(case, case.table[row, :, None])[1] for row in (0, 1)) / 4 + 6 * eps
+    key_error, query = 2 * width**0.5 * k_error + eps * (width / 2 + 4), width**0.5 * q
+    answers = memory_rounding(n, width, eps, query=query, value=v, key_error=key_error, gate_error=gate_error)
+    return answers + n * (query * v_error + width**0.5 * q_error * v)
+
+
+def _forgetting_rounding(case: Tokens) -> float:
+    """A bias sums n log gates, each wrong by its logit's error and 4 eps, and adds eps of the sum to a score."""
+    eps, n = epsilon(case.x), case.x.shape[0]
+    size, error = _projected(case, case.table[0, :, None])
+    error = n * (error + eps * (n + 6) * (size + 1))
+    return self_attention_rounding(case) + _projected(case, case.w_v)[0] * float(np.expm1(4 * error))
 
 
 def _free(name: str, build: Callable[[Tokens, bool], Mixer], **kept: Any) -> Subject:
@@ -260,6 +287,35 @@ SUBJECTS: tuple[Subject, ...] = (
     _free("Linformer", _linformer, permutes=False, **UNBOUND),
     _causal("Linformer, used causally", _linformer, causal=False, **UNBOUND),
     _causal("zero-after-softmax mixer", _zero_after, causal=False, prefixes=False, **UNBOUND),
+    Subject(
+        name="fast weights, causal",
+        build=lambda case: _fast_weights(case, Rule.SUM, 3),
+        causal=True,
+        prefixes=True,
+        lengths=PAST_BLOCKS,
+        rounding=_fast_weight_rounding,
+        **UNBOUND,
+    ),
+    *(
+        Subject(
+            name=f"{name}, causal",
+            build=functools.partial(_fast_weights, rule=Rule.DELTA, chunk=chunk),
+            causal=True,
+            prefixes=True,
+            lengths=(17,) if chunk else (),
+            rounding=_fast_weight_rounding,
+            sums_to_one=None,
+            in_hull=None,
+        )
+        for name, chunk in (("delta rule", None), ("delta rule in chunks", 3))
+    ),
+    Subject(
+        name="forget gates, causal",
+        build=_forgetting,
+        causal=True,
+        prefixes=True,
+        rounding=_forgetting_rounding,
+    ),
     *(layer.subject for layer in LAYERS),
 )
 """Every mixer, and what it keeps. Explicit: no discovery."""

@@ -2,9 +2,18 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 
-from attnlab_theory.attention import attention, causal_mask, linked_mask, positive_features
+from attnlab_theory.attention import (
+    Rule,
+    attention,
+    causal_mask,
+    fast_weight_attention,
+    forget_gate_bias,
+    linked_mask,
+    positive_features,
+)
 from attnlab_theory.attention.mixers import HeadMixer
 from attnlab_theory.identities import dense, mixers, zoo
 from attnlab_theory.identities.subject import Subject
@@ -58,7 +67,42 @@ def positions_over_length(case):
     return of_softmax(case, causal_mask(n))
 
 
+def gates_and_projections(case):
+    q, k, v = zoo.projections(case).of(case.x)
+    k = k / jnp.maximum(1, jnp.linalg.norm(k, axis=1, keepdims=True))
+    decay, beta = jax.nn.sigmoid(case.x @ case.table[:2].T).T
+    return q, k, v, decay, beta
+
+
+def decays_after_the_write(case):
+    q, k, v, decay, beta = gates_and_projections(case)
+    late = jnp.concatenate([jnp.ones(1, decay.dtype), decay[:-1]])
+    return fast_weight_attention(q, k, v, rule=Rule.SUM, decay=late, beta=beta)
+
+
+def corrected_by_what_was_before_the_decay(case):
+    q, k, v, decay, beta = gates_and_projections(case)
+    state, rows = jnp.zeros((v.shape[1], k.shape[1]), v.dtype), []
+    for t in range(len(q)):
+        state = decay[t] * state + beta[t] * jnp.outer(v[t] - state @ k[t], k[t])
+        rows.append(state @ q[t])
+    return jnp.stack(rows)
+
+
+def gate_of_the_key_itself(case):
+    """A forget gate that lowers the score of its own token, too."""
+    log_gates = jax.nn.log_sigmoid(case.x @ case.table[0])
+    q, k, v = zoo.projections(case).of(case.x)
+    bias = forget_gate_bias(log_gates) + log_gates[None, :]
+    return attention(q, k, v, causal_mask(len(q)), scale=case.scale, bias=bias)
+
+
 MIXERS = (
+    dense.equals_definition(subject("decays after the write", decays_after_the_write), dense.fast_weights, True),
+    dense.equals_definition(
+        subject("corrected before the decay", corrected_by_what_was_before_the_decay), dense.delta_rule, True
+    ),
+    dense.equals_definition(subject("gate of the key itself", gate_of_the_key_itself), dense.forgetting, True),
     mixers.prefix_is_within(subject("positions over the length", positions_over_length)),
     mixers.rows_sum_to_one(subject("eps in the normaliser", eps_in_the_normaliser)),
     mixers.outputs_in_hull(subject("residual added", residual_is_added)),

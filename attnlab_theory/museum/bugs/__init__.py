@@ -5,6 +5,7 @@ from attnlab_theory.museum.bugs import (
     approximations,
     caches,
     masks,
+    memories,
     rotations,
     samples,
     sharing,
@@ -22,6 +23,7 @@ BUGS: tuple[Bug, ...] = (
     *sharing.BUGS,
     *approximations.BUGS,
     *through_time.BUGS,
+    *memories.BUGS,
     *samples.BUGS,
 )
 """Every bug of the museum. Explicit: no discovery."""
