@@ -45,7 +45,7 @@ from attnlab_theory.attention.linear import (
     query_shift,
     seen_key_shift,
 )
-from attnlab_theory.attention.masks import causal_mask, length_mask, window_mask
+from attnlab_theory.attention.masks import causal_mask, length_mask, top_k_mask, window_mask
 from attnlab_theory.attention.positions import (
     half_layout_order,
     rotary,
@@ -130,6 +130,7 @@ __all__ = [
     "split_heads",
     "synthesizer_attention",
     "synthesizer_weights",
+    "top_k_mask",
     "trigonometric_features",
     "window_mask",
     "yarn_frequencies",

@@ -2,7 +2,8 @@
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
 
 from attnlab_theory import refuse
 
@@ -40,6 +41,38 @@ def causal_mask(queries: int, keys: int | None = None) -> Bool[Array, "t s"]:
     if keys < queries:
         raise ValueError(f"the {queries} queries are the last of the keys, but there are only {keys} keys")
     return jnp.tril(jnp.ones((queries, keys), dtype=bool), keys - queries)
+
+
+def top_k_mask(scores: Float[Array, "t s"], k: int, mask: Bool[Array, "t s"] | None = None) -> Bool[Array, "t s"]:
+    """The mask under which each query sees the k keys of its largest scores, of those that it may see.
+
+    Of equal scores the earlier key comes first. A query that may see fewer than k keys sees all of these.
+
+    Args:
+        scores: whatever ranks the keys: the head's own scores, or those of an indexer.
+        k: how many keys are read.
+        mask: which keys may be read. It has to be known here: a hidden key that is chosen first takes a place.
+
+    Raises:
+        ValueError: if k is not a positive whole number, there are fewer keys, or the mask has another shape.
+
+    Example:
+        The largest score is hidden from the second query.
+
+        >>> scores = jnp.array([[1.0, 3.0, 2.0], [1.0, 3.0, 2.0]])
+        >>> print(top_k_mask(scores, 1, jnp.array([[True, True, True], [True, False, True]])).astype(int))
+        [[0 1 0]
+         [0 0 1]]
+    """
+    refuse.not_a_size(k=k)
+    refuse.wrong_rank(2, scores=scores)
+    t, s = scores.shape
+    if k > s:
+        raise ValueError(f"of {s} keys no {k} can be read; give a k of at most {s}")
+    refuse_mask(mask, t, s)
+    seen = jnp.ones((t, s), bool) if mask is None else mask
+    _, best = lax.top_k(jnp.where(seen, scores, -jnp.inf), k)
+    return jnp.zeros((t, s), bool).at[jnp.arange(t)[:, None], best].set(True) & seen
 
 
 def window_mask(

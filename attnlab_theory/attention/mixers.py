@@ -23,10 +23,10 @@ from attnlab_theory.attention.caching import cached_attention
 from attnlab_theory.attention.fast_weights import Rule, fast_weight_attention
 from attnlab_theory.attention.forgetting import forget_gate_attention
 from attnlab_theory.attention.linear import feature_attention, linear_attention, share_scale
-from attnlab_theory.attention.masks import causal_mask
+from attnlab_theory.attention.masks import causal_mask, top_k_mask
 from attnlab_theory.attention.positions import rotary
 from attnlab_theory.attention.sketches import linformer_attention
-from attnlab_theory.attention.softmax import attention
+from attnlab_theory.attention.softmax import attention, attention_scores
 from attnlab_theory.attention.sparse import bigbird_attention, sliding_window_attention
 from attnlab_theory.attention.synthesizers import (
     dense_logits,
@@ -198,6 +198,32 @@ def softmax_mixer(
         return attention(*weights.of(x), mask, scale=scale, softcap=softcap)
 
     return _masked("softmax", mix, causal)
+
+
+def top_k_mixer(weights: Projections, *, k: int, scale: Scalar, causal: bool = False) -> Mixer:
+    """Softmax attention to the k keys of the largest scores, by `top_k_mask`.
+
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        k: how many keys a query reads.
+        scale: inverse temperature, dimensionless.
+        causal: no output depends on a later token.
+
+    Example:
+        Each token reads the one most like it among all, which is itself.
+
+        >>> same = Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2))
+        >>> print(top_k_mixer(same, k=1, scale=1.0)(jnp.array([[3.0, 0], [0, 2]])))
+        [[3. 0.]
+         [0. 2.]]
+    """
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        q, keys, v = weights.of(x)
+        read = top_k_mask(attention_scores(q, keys, scale=scale), k, mask)
+        return attention(q, keys, v, read, scale=scale)
+
+    return _masked("top-k", mix, causal)
 
 
 def rotary_mixer(

@@ -1,6 +1,17 @@
 """Claims: sentences with a number that is predicted, measured and judged."""
 
-from attnlab_theory.claims import cost, features, limits, memory, noisy_keys, positions, routing, selecting, sparse
+from attnlab_theory.claims import (
+    cost,
+    features,
+    limits,
+    memory,
+    noisy_keys,
+    positions,
+    routing,
+    selecting,
+    selection,
+    sparse,
+)
 from attnlab_theory.claims.claim import Claim, ControlFinding, Finding, Findings, Rival, Verdict, exact_claim, foil
 from attnlab_theory.claims.judging import check, check_rivals, judge
 from attnlab_theory.claims.measuring import Measurement, measure
@@ -17,6 +28,7 @@ CLAIMS: tuple[Claim, ...] = (
     *limits.CLAIMS,
     *sparse.CLAIMS,
     *memory.CLAIMS,
+    *selection.CLAIMS,
 )
 """Every claim of the lab, in the order of the lab book. The list is written by hand: no folder is searched for
 claims."""

@@ -156,6 +156,10 @@ def _cached(case: Tokens) -> Mixer:
     return mixers.cached_mixer(projections(case), scale=case.scale)
 
 
+def _top_k(case: Tokens, causal: bool) -> Mixer:
+    return mixers.top_k_mixer(projections(case), k=2, scale=case.scale, causal=causal)
+
+
 def _fast_weights(case: Tokens, rule: Rule, chunk: int | None) -> Mixer:
     return mixers.fast_weight_mixer(projections(case), case.table[:2].T, rule=rule, chunk=chunk)
 
@@ -309,6 +313,8 @@ SUBJECTS: tuple[Subject, ...] = (
         )
         for name, chunk in (("delta rule", None), ("delta rule in chunks", 3))
     ),
+    # Equal scores are ranked by position, and rounding may part them in a longer sequence.
+    *_both("top-k", _top_k, permutes=None),
     Subject(
         name="forget gates, causal",
         build=_forgetting,

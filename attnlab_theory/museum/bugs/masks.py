@@ -7,7 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab_theory.attention import attention, blocked_attention, causal_mask, zero_after_softmax
+from attnlab_theory.attention import (
+    attention,
+    attention_scores,
+    blocked_attention,
+    causal_mask,
+    top_k_mask,
+    zero_after_softmax,
+)
 from attnlab_theory.attention.caching import cached_attention
 from attnlab_theory.identities import agreement, causality, mixers, rows
 from attnlab_theory.identities.agreement import by_chunks
@@ -273,7 +280,32 @@ SCALED_BIAS = Bug(
     ),
 )
 
+
+def chosen_before_the_mask(case):
+    q, k, v = queries_keys_values(case, "none", range(case.x.shape[0]))
+    past, scores = causal_mask(len(case.x)), attention_scores(q, k, scale=case.scale)
+    itself = jnp.eye(len(case.x), dtype=bool)
+    return attention(q, k, v, (top_k_mask(scores, 2) & past) | itself, scale=case.scale)
+
+
+def _of_two(case):
+    q, k, v = queries_keys_values(case, "none", range(case.x.shape[0]))
+    past, scores = causal_mask(len(case.x)), attention_scores(q, k, scale=case.scale)
+    return attention(q, k, v, top_k_mask(scores, 2, past), scale=case.scale)
+
+
+CHOSEN_FIRST = Bug(
+    name="top-k-before-the-mask",
+    story="The k best keys are chosen among all, and the causal mask is applied to what was chosen. A later key "
+    "with a large score takes a place, so that an earlier one is not read: the choice has seen the future.",
+    where=FOLKLORE,
+    code=(chosen_before_the_mask,),
+    checks=(causality.causal("top-k, causal", chosen_before_the_mask),),
+    exhibit=lambda: exhibit.moved(_of_two, chosen_before_the_mask),
+)
+
 BUGS = (
+    CHOSEN_FIRST,
     ZERO_AFTER,
     INVERTED,
     OFF_BY_ONE,
