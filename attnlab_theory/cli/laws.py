@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -18,6 +18,7 @@ from attnlab_theory.plurals import several
 if TYPE_CHECKING:
     from attnlab_theory.answers.declarations import Fresh
     from attnlab_theory.answers.homework import Homework
+    from attnlab_theory.answers.questions import Declared
     from attnlab_theory.answers.sheet import Evidence
     from attnlab_theory.claims import Claim, Findings
     from attnlab_theory.experiment import Experiment
@@ -33,12 +34,16 @@ class List:
 
     json: bool = False
     """Print one JSON value and nothing else."""
+    source: str = ""
+    """Only claims that cite this: a paper, as arxiv:2505.06708 or a heading of docs/sources.md, or a question."""
 
     def run(self) -> int:
         """Print the list."""
         from attnlab_theory.cli import library
 
         every, labs = library.experiments(), {**library.labs(), "heads": library.heads()}
+        if self.source:
+            every, labs = _citing(self.source, every, labs)
         if self.json:
             listed = [
                 {
@@ -76,6 +81,8 @@ class List:
             ]
             print(json.dumps(listed, indent=1, ensure_ascii=False))
             return 0
+        if self.source and not every and not labs:
+            print(f"no claim cites {self.source}")
         for experiment in every:
             print(f"{experiment.name}: {experiment.question}")
             for claim in experiment.claims:
@@ -87,6 +94,24 @@ class List:
                 open_ = all(each.expect is None for each in lab.statements if each.name == claim)
                 print(f"    {claim}{'  (nobody knows what to expect)' if open_ else ''}")
         return 0
+
+
+def _citing(
+    name: str, every: "list[Experiment]", labs: "dict[str, Declared]"
+) -> "tuple[list[Experiment], dict[str, Declared]]":
+    """The experiments and labs with those of their claims that cite something; those with none are left out."""
+    from attnlab_theory.cli import citations
+
+    sources = [claim.source for experiment in every for claim in experiment.claims]
+    sources += [each.source for lab in labs.values() for each in lab.statements]
+    heading = citations.wanted(name, sources)
+
+    def cite(claims: Any) -> Any:
+        return tuple(claim for claim in claims if heading in citations.cited(claim.source))
+
+    found = [dataclasses.replace(each, claims=cite(each.claims)) for each in every if cite(each.claims)]
+    stated = {name: lab._replace(statements=cite(lab.statements)) for name, lab in labs.items()}
+    return found, {name: lab for name, lab in stated.items() if lab.statements}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

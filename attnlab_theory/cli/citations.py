@@ -1,0 +1,56 @@
+"""Which claims cite a paper or a homework question. Papers have arXiv numbers and headings in docs/sources.md."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+
+from attnlab_theory.cli import library
+
+NUMBER = re.compile(r"arxiv:(\d{4}\.\d{4,5})", re.IGNORECASE)
+
+
+def headings() -> dict[str, str]:
+    """The heading in docs/sources.md of every name of a paper, in small letters: the heading itself, arxiv:NUMBER.
+
+    Raises:
+        ValueError: if the installation lacks the file.
+    """
+    # A wheel carries it beside the experiments, a checkout in docs.
+    places = (library.folder() / "sources.md", library.folder().parent / "docs" / "sources.md")
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        raise ValueError(f"no sources.md beside {library.folder()}; install attnlab again")
+    named: dict[str, str] = {}
+    for section in path.read_text("utf-8").split("\n## ")[1:]:
+        heading, _, about = section.partition("\n")
+        named[heading.lower()] = heading
+        named |= {f"arxiv:{number}": heading for number in NUMBER.findall(about)}
+    return named
+
+
+def cited(source: str) -> set[str]:
+    """What a claim's source names, without the words after each name."""
+    return {part.partition(",")[0].strip() for part in source.split("; ")}
+
+
+def wanted(name: str, sources: Iterable[str]) -> str:
+    """The heading or question that a name stands for.
+
+    Args:
+        name: arxiv:NUMBER, a heading of docs/sources.md in letters of either size, or what a claim cites.
+        sources: of all claims.
+
+    Raises:
+        ValueError: if nothing is called so. The line names the nearest.
+    """
+    asked = re.sub(r"v\d+$", "", name.strip().lower()) if NUMBER.match(name.strip()) else name.strip().lower()
+    known: Mapping[str, str] = {each.lower(): each for source in sources for each in cited(source)} | headings()
+    if asked in known:
+        return known[asked]
+    near = difflib.get_close_matches(asked, list(known), n=1, cutoff=0.4)
+    hint = (
+        f"did you mean {near[0] if near[0].startswith('arxiv:') else known[near[0]]}?"
+        if near
+        else ("docs/sources.md lists the papers")
+    )
+    raise ValueError(f"no source is called {name!r}; {hint}")
