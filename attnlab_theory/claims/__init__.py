@@ -7,6 +7,7 @@ from attnlab_theory.claims import (
     memory,
     noisy_keys,
     positions,
+    recency,
     routing,
     selecting,
     selection,
@@ -29,6 +30,7 @@ CLAIMS: tuple[Claim, ...] = (
     *sparse.CLAIMS,
     *memory.CLAIMS,
     *selection.CLAIMS,
+    *recency.CLAIMS,
 )
 """Every claim of the lab, in the order of the lab book. The list is written by hand: no folder is searched for
 claims."""

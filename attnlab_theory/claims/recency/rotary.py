@@ -1,0 +1,253 @@
+"""What rotary positions say of distance, and what a larger base does to angles (docs/mathematics/recency.md)."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import attention_scores, ntk_frequencies, rotary, rotary_frequencies
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
+from attnlab_theory.claims.setting import Setting, Traced
+from attnlab_theory.stats import Interval, proportion
+from attnlab_theory.theory.recency import rotary as theory
+
+BASE = 1e4
+
+EVEN = {"d is even": lambda s: s.d % 2 == 0}
+
+
+def equal_pairs(d: int) -> Float[Array, "1 d"]:
+    """A unit vector all of whose pairs have the same length."""
+    return jnp.tile(jnp.array([[1.0, 0.0]]), (1, d // 2)) * (2 / d) ** 0.5
+
+
+def at_distance(x: Float[Array, "1 d"], distance: Scalar, base: Scalar = BASE) -> Float[Array, "1 d"]:
+    """A key that stands so many positions before a query at position 0."""
+    return rotary(x, -jnp.reshape(jnp.asarray(distance, x.dtype), 1), base=base)
+
+
+class TwoKeys(Setting):
+    """A query with equal pairs, and two keys of the law mean * query + N(0, I), at two distances."""
+
+    d: int
+    mean: Traced[float]
+    near: Traced[int]
+    far: Traced[int]
+
+
+def _nearer_wins(key: PRNGKeyArray, setting: TwoKeys) -> Scalar:
+    u = equal_pairs(setting.d)
+    keys = setting.mean * u + jax.random.normal(key, (2, setting.d))
+    turned = jnp.concatenate([at_distance(keys[:1], setting.near), at_distance(keys[1:], setting.far)])
+    near, far = attention_scores(u, turned, scale=1.0)[0]
+    return near > far
+
+
+NEAR = Claim(
+    name="rotary-favours-near-keys-as-far-as-they-share-a-mean",
+    statement=r"Of two keys $cu + N(0, I)$ at distances $\delta_1 < \delta_2$ from a query $u$ with equal pairs "
+    r"the nearer scores higher with chance $\Phi(c(m_d(\delta_1) - m_d(\delta_2))/\sqrt2)$: without a common mean "
+    r"one half.",
+    source="mathematics/recency.md#rotary-favours-near-keys-as-far-as-they-share-a-mean; Barbero et al. 2025",
+    hypotheses=EVEN
+    | at_least(d=2, mean=0, near=0)
+    | at_most(mean=10, far=4096)
+    | {"near < far": lambda s: s.near < s.far},
+    predict=lambda s: Interval.point(theory.near_key_wins(s.d, s.mean, s.near, s.far, BASE)),
+    draw=_nearer_wins,
+    bound=proportion(),
+    resolution=0.034,
+    settings=(
+        TwoKeys(d=64, mean=0.0, near=1, far=1024),
+        TwoKeys(d=64, mean=1.0, near=1, far=1024),
+        TwoKeys(d=64, mean=3.0, near=98, far=99),
+    ),
+    rival=Rival(
+        statement="Distance counts without a mean, and counts for nothing with one: 0.6 at c = 0, else one half.",
+        source="the two beliefs turned round: rotary prefers near keys by itself, or not at all",
+        predict=lambda s: Interval.point(0.5 if s.mean else 0.6),
+    ),
+)
+
+DECAYS = foil(
+    NEAR,
+    name="rotary-decays-with-distance",
+    statement="Rotary positions prefer the nearer of two random keys: it wins with chance 0.6 at least.",
+    source="mathematics/recency.md#rotary-favours-near-keys-as-far-as-they-share-a-mean; Su et al. 2021, long-term "
+    "decay read as true of any keys",
+    predict=Interval.at_least(0.6),
+    settings=NEAR.settings[:1],
+)
+
+
+class Turned(Setting):
+    """A key like the query, turned as if it stood `turn` positions later; scores at 2,048 distances."""
+
+    d: int
+    turn: int
+
+
+DISTANCES = 2048
+
+
+def _best_distance(key: PRNGKeyArray, setting: Turned) -> float:
+    del key
+    u = equal_pairs(setting.d)
+    key_at = at_distance(u, -float(setting.turn))
+    keys = rotary(jnp.repeat(key_at, DISTANCES, axis=0), -jnp.arange(DISTANCES, dtype=u.dtype), base=BASE)
+    return float(np.argmax(np.asarray(attention_scores(u, keys, scale=1.0))[0]))
+
+
+PEAK = exact_claim(
+    name="a-rotary-head-peaks-where-it-likes",
+    statement=r"A head whose keys are turned by $r$ positions scores highest at the distance $r$, near or far.",
+    source="mathematics/recency.md#rotary-favours-near-keys-as-far-as-they-share-a-mean; Barbero et al. 2025",
+    # In a narrow head another distance comes within rounding: at d = 2 the score returns after 710 tokens.
+    hypotheses=EVEN | at_least(d=16, turn=0) | at_most(d=256, turn=DISTANCES - 1),
+    predict=lambda s: Interval.point(float(s.turn)),
+    draw=_best_distance,
+    rounding=0.1,
+    settings=tuple(Turned(d=64, turn=turn) for turn in (1, 100, 1000)),
+    rival=Rival(
+        statement="The nearest token scores highest.",
+        source="Su et al. 2021, long-term decay",
+        predict=Interval.point(0.0),
+    ),
+)
+
+
+class Copied(Setting):
+    """A copy of the query at a distance, against a random key N(0, I/d); the query has equal pairs."""
+
+    d: int
+    distance: Traced[int]
+    base: Traced[float]
+
+
+def _copy_wins(key: PRNGKeyArray, setting: Copied) -> Scalar:
+    u = equal_pairs(setting.d)
+    random = jax.random.normal(key, (1, setting.d)) * setting.d**-0.5
+    keys = jnp.concatenate([at_distance(u, setting.distance, setting.base), random])
+    copy, other = attention_scores(u, keys, scale=1.0)[0]
+    return copy > other
+
+
+COPY = Claim(
+    name="likeness-counts-against-from-a-distance-on",
+    statement=r"A copy of the query at distance $\delta$ beats a random key with chance $\Phi(\sqrt "
+    r"d\,m_d(\delta))$. At $d = 128$ and base $10^4$ this is 0.99 at 1,024, and 0.07 at 4,060.",
+    source="mathematics/recency.md#likeness-counts-against-from-a-distance-on; Men et al. 2024",
+    hypotheses=EVEN | at_least(d=2, distance=0, base=100) | at_most(distance=16384, base=1e6),
+    predict=lambda s: Interval.point(theory.copy_wins(s.d, s.distance, s.base)),
+    draw=_copy_wins,
+    bound=proportion(),
+    resolution=0.05,
+    settings=tuple(Copied(d=128, distance=distance, base=BASE) for distance in (256, 1024, 2048, 4060, 12808)),
+    rival=Rival(
+        statement="At a distance a copy is like any other key.",
+        source="scores that decay to nothing",
+        predict=Interval.point(0.5),
+    ),
+)
+
+ENOUGH = foil(
+    COPY,
+    name="base-10000-is-enough-for-4096",
+    statement="With base 10,000 a copy beats a random key at least half of the time at every distance up to 4,096.",
+    source="mathematics/recency.md#likeness-counts-against-from-a-distance-on; Men et al. 2024, whom it "
+    "contradicts",
+    predict=Interval.at_least(0.5),
+    settings=(Copied(d=128, distance=4060, base=BASE),),
+)
+
+
+class Slowest(Setting):
+    """Vectors of width d with equal pairs, and the base of the frequencies."""
+
+    d: int
+    base: float
+
+
+MOST = 4096
+
+
+def _first_against(key: PRNGKeyArray, setting: Slowest) -> float:
+    del key
+    u = equal_pairs(setting.d)
+    keys = rotary(jnp.repeat(u, MOST, axis=0), -jnp.arange(MOST, dtype=u.dtype), base=setting.base)
+    return float(np.argmax(np.asarray(attention_scores(u, keys, scale=1.0))[0] < 0))
+
+
+FIRST = exact_claim(
+    name="likeness-turns-long-before-the-slowest-pair",
+    statement=r"With base $10^4$ a copy first scores below zero at distance 725 for $d = 64$, and 1,707 for $d = "
+    r"128$.",
+    source="mathematics/recency.md#likeness-counts-against-from-a-distance-on; Men et al. 2024",
+    # Elsewhere a score may be nearer to zero than float32 computes it.
+    hypotheses=at_least(base=1e4) | at_most(base=1e4) | {"d is 64 or 128": lambda s: s.d in (64, 128)},
+    predict=lambda s: Interval.point(float(theory.first_distance_against(s.d, s.base))),
+    draw=_first_against,
+    rounding=0.1,
+    settings=(Slowest(d=64, base=BASE), Slowest(d=128, base=BASE)),
+    rival=Rival(
+        statement="It is where the slowest pair has turned by a right angle.",
+        source="the other pairs left out",
+        predict=lambda s: Interval.point(theory.quarter_turn(s.d, s.base)),
+    ),
+)
+
+
+class Stretched(Setting):
+    """A model of width d trained on `length` positions, and NTK scaling of its base by `factor`."""
+
+    d: int
+    base: float
+    length: int
+    factor: float
+
+
+def _pairs_that_leave(key: PRNGKeyArray, setting: Stretched) -> float:
+    del key
+    trained = setting.length * rotary_frequencies(setting.d, base=setting.base)
+    now = setting.factor * setting.length * ntk_frequencies(setting.d, factor=setting.factor, base=setting.base)
+    return float(np.sum((trained < 2 * math.pi) & (now > trained * (1 + 1e-9))))
+
+
+NTK = exact_claim(
+    name="a-larger-base-stretches-angles",
+    statement="NTK scaling leaves the last pair at its trained angles. Of the pairs that never finished a turn in "
+    r"training all others leave theirs: 17 of 18 at $d = 128$, base $10^4$ and 4,096 positions.",
+    source="mathematics/recency.md#a-larger-base-stretches-angles; Peng et al. 2024",
+    hypotheses=EVEN
+    | at_least(d=4, base=1e3, length=64, factor=1.5)
+    | at_most(d=256, base=1e7, length=65536, factor=64)
+    | {"some pair never turned": lambda s: theory.pairs_that_leave(s.d, s.base, s.length) >= 0},
+    predict=lambda s: Interval.point(float(theory.pairs_that_leave(s.d, s.base, s.length))),
+    draw=_pairs_that_leave,
+    rounding=0.1,
+    settings=(
+        Stretched(d=128, base=1e4, length=4096, factor=8.0),
+        Stretched(d=128, base=1e4, length=2048, factor=8.0),
+        Stretched(d=128, base=5e5, length=8192, factor=4.0),
+    ),
+    rival=Rival(
+        statement=r"They are $d/2 - \lceil(d/2)\log_bL\rceil - 1$.",
+        source="a turn taken for one radian",
+        predict=lambda s: Interval.point(float(theory.pairs_by_radians(s.d, s.base, s.length))),
+    ),
+)
+
+IN_RANGE = foil(
+    NTK,
+    name="ntk-keeps-every-angle-in-the-trained-range",
+    statement="NTK scaling keeps every pair within the angles that training showed.",
+    source="mathematics/recency.md#a-larger-base-stretches-angles; Peng et al. 2024, who say that some are out of "
+    "bounds",
+    predict=Interval.point(0.0),
+)
+
+CLAIMS = (NEAR, DECAYS, PEAK, COPY, ENOUGH, FIRST, NTK, IN_RANGE)

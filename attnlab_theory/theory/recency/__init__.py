@@ -1,0 +1,1 @@
+"""What depth and rotary positions make of distance."""
