@@ -4,6 +4,7 @@ from attnlab_theory.attention.additive import additive_attention, additive_weigh
 from attnlab_theory.attention.alibi import alibi_attention, alibi_bias, alibi_slopes, alibi_weights
 from attnlab_theory.attention.blocked import blocked_attention
 from attnlab_theory.attention.blocked_heads import blocked_multi_head_attention
+from attnlab_theory.attention.differential import differential_attention, differential_weights, normed
 from attnlab_theory.attention.fast_weights import (
     Rule,
     fast_weight_attention,
@@ -53,6 +54,7 @@ from attnlab_theory.attention.positions import (
     rotation_matrix,
     sinusoidal,
 )
+from attnlab_theory.attention.sigmoid import sigmoid_attention, sigmoid_weights
 from attnlab_theory.attention.sketches import linformer_attention
 from attnlab_theory.attention.softmax import attention, attention_scores, attention_weights
 from attnlab_theory.attention.sparse import (
@@ -62,6 +64,7 @@ from attnlab_theory.attention.sparse import (
     linked_mask,
     sliding_window_attention,
 )
+from attnlab_theory.attention.stick_breaking import stick_breaking_attention, stick_breaking_weights
 from attnlab_theory.attention.synthesizers import (
     dense_logits,
     factorised_logits,
@@ -91,6 +94,8 @@ __all__ = [
     "causal_mask",
     "dense_exponential_features",
     "dense_logits",
+    "differential_attention",
+    "differential_weights",
     "factorised_logits",
     "fast_weight_attention",
     "fast_weights",
@@ -115,6 +120,7 @@ __all__ = [
     "log_positive_features",
     "merge_heads",
     "multi_head_attention",
+    "normed",
     "ntk_frequencies",
     "positive_features",
     "power_features",
@@ -125,9 +131,13 @@ __all__ = [
     "rotary_frequencies",
     "rotation_matrix",
     "seen_key_shift",
+    "sigmoid_attention",
+    "sigmoid_weights",
     "sinusoidal",
     "sliding_window_attention",
     "split_heads",
+    "stick_breaking_attention",
+    "stick_breaking_weights",
     "synthesizer_attention",
     "synthesizer_weights",
     "top_k_mask",

@@ -14,6 +14,7 @@ from attnlab_theory.attention.hidden import (
     Blind,
     all_finite,
     blind_rows,
+    refuse_unknown,
     refuse_visible,
     spoilt,
     visible,
@@ -76,6 +77,7 @@ def attention_weights(
     softcap: Scalar | None = None,
     bias: Float[Array, "t s"] | None = None,
     blind: Blind = "refuse",
+    sink: Scalar | None = None,
 ) -> Float[Array, "t s"]:
     r"""Softmax attention weights, alpha = softmax(scale * q k^T).
 
@@ -91,20 +93,23 @@ def attention_weights(
         blind: what becomes of a row that sees nothing. "refuse" is an error, and NaN under `jit`. Else the weights
             are zeros, or NaN, or equal for all keys. "mean" then reads what the mask hides: a causal row whose past
             is padding reads its future.
+        sink: the score of one more key, which every query sees and whose weight is dropped. None: no such key.
+            With a sink no row is blind: one that the mask hides whole gives the sink everything.
 
     Returns:
-        Rows are probability vectors over source positions. A row with a score that overflows to +inf is NaN. A
-        score that overflows to -inf has no weight. Under `jit`, where values cannot be read, a row is also NaN if
-        the scale is bad, if it sees nothing, or if it sees a key that is not finite. XLA takes entries below the
-        smallest normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
+        Rows are probability vectors over source positions; with a sink they sum to less than one. A row with a
+        score that overflows to +inf is NaN. A score that overflows to -inf has no weight. Under `jit`, where values
+        cannot be read, a row is also NaN if the scale is bad, if it sees nothing, or if it sees a key that is not
+        finite. XLA takes entries below the smallest normal number for 0 there. Half precision rounds weights below
+        6e-8 (float16) to 0.
 
     Raises:
         ValueError: if `scale` is not positive or is more than `largest_scale`. Or if there is no key, or q and k
             differ in width. Or if an array is not finite, not of a floating type or has not two axes. Or if the
             mask has the wrong shape or hides a whole row. Or if entries below the smallest normal number would
             decide a score. Or if the cap is not positive and finite, the bias has another shape or holds NaN or
-            +inf, or `blind` is none of its four words. Keys that are not finite are refused where a query sees
-            them.
+            +inf, or `blind` is none of its four words. Or if the sink is not finite. Keys that are not finite are
+            refused where a query sees them.
 
     Example:
         At scale log 2 a score of 1 doubles the weight: 2 to 1 to 1. The last query is 0 and sees all keys alike.
@@ -122,10 +127,20 @@ def attention_weights(
          [0.33 0.67 0.  ]
          [0.33 0.33 0.33]]
 
-    Source: Vaswani et al. 2017, eq. (1); Gemma Team 2024, "Gemma 2", section 2 for the cap.
+        A sink of score 0 takes as much as any key that the last query sees.
+
+        >>> print(np.asarray(attention_weights(x, x, scale=np.log(2), sink=0.0)).round(2)[2])
+        [0.25 0.25 0.25]
+
+    Source: Vaswani et al. 2017, eq. (1); Gemma Team 2024, "Gemma 2", section 2 for the cap; Miller 2023 for the
+    sink.
     """
+    blind = _beside(sink, blind)
     mask = visible(q, k, mask, bias, blind)
-    return softmax(masked_scores(q, k, mask, scale, softcap, bias), mask, blind)
+    scores = masked_scores(q, k, mask, scale, softcap, bias)
+    if sink is None:
+        return softmax(scores, mask, blind)
+    return softmax(*with_sink(scores, mask, sink))[:, :-1]
 
 
 def attention(
@@ -138,6 +153,7 @@ def attention(
     softcap: Scalar | None = None,
     bias: Float[Array, "t s"] | None = None,
     blind: Blind = "refuse",
+    sink: Scalar | None = None,
 ) -> Float[Array, "t v"]:
     """Softmax attention: every output row is the weighted mean of the values.
 
@@ -150,6 +166,7 @@ def attention(
         softcap: c in c tanh(score / c), taken before the bias and the mask. None: no limit.
         bias: added to the scores, a float mask for instance; minus infinity hides a key as the mask does.
         blind: what becomes of a row that sees nothing: an error, zeros, the mean of all values, or NaN.
+        sink: the score of one more key, which every query sees and whose value is 0. None: no such key.
 
     Returns:
         One row per query. Keys and values that the mask hides from a query may be NaN or infinite: its row and all
@@ -171,9 +188,39 @@ def attention(
 
     Source: Vaswani et al. 2017, eq. (1).
     """
+    blind = _beside(sink, blind)
     mask = visible(q, k, mask, bias, blind)
     refuse_values(k, v, mask, blind)
-    return weighted_mean(masked_scores(q, k, mask, scale, softcap, bias), v, mask, blind)
+    scores = masked_scores(q, k, mask, scale, softcap, bias)
+    if sink is not None:
+        scores, mask = with_sink(scores, mask, sink)
+        v = jnp.concatenate([v, jnp.zeros_like(v[:1])])
+    return weighted_mean(scores, v, mask, blind)
+
+
+def _beside(sink: Scalar | None, blind: Blind) -> Blind:
+    """What becomes of a row whose keys are all hidden: beside a sink it says nothing, and is not refused."""
+    refuse_unknown(blind)
+    return blind if sink is None else "zeros"
+
+
+def with_sink(
+    scores: Float[Array, "t s"], mask: Bool[Array, "t s"] | None, sink: Scalar
+) -> tuple[Float[Array, "t s+1"], Bool[Array, "t s+1"] | None]:
+    """The scores and the mask with one more key, which every query sees with the score `sink`.
+
+    Raises:
+        ValueError: if the sink is not finite.
+
+    Example:
+        >>> scores, mask = with_sink(jnp.zeros((1, 2)), None, 3.0)
+        >>> print(scores, mask)
+        [[0. 0. 3.]] None
+    """
+    refuse.non_finite(sink=sink)
+    column = jnp.broadcast_to(jnp.asarray(sink, scores.dtype), (scores.shape[0], 1))
+    seen = None if mask is None else jnp.concatenate([mask, jnp.ones_like(mask[:, :1])], axis=1)
+    return jnp.concatenate([scores, column], axis=1), seen
 
 
 def masked_scores(

@@ -11,6 +11,7 @@ from attnlab_theory.claims import (
     routing,
     selecting,
     selection,
+    sinks,
     sparse,
 )
 from attnlab_theory.claims.claim import Claim, ControlFinding, Finding, Findings, Rival, Verdict, exact_claim, foil
@@ -31,6 +32,7 @@ CLAIMS: tuple[Claim, ...] = (
     *memory.CLAIMS,
     *selection.CLAIMS,
     *recency.CLAIMS,
+    *sinks.CLAIMS,
 )
 """Every claim of the lab, in the order of the lab book. The list is written by hand: no folder is searched for
 claims."""

@@ -11,6 +11,7 @@ from attnlab_theory.identities import (
     rows,
     several_heads,
     shared_projection,
+    sinks,
     symmetry,
     through_time,
 )
@@ -18,6 +19,7 @@ from attnlab_theory.identities.identity import Identity, Trial, check_identity
 
 IDENTITIES: tuple[Identity, ...] = (
     *rows.IDENTITIES,
+    *sinks.IDENTITIES,
     *symmetry.IDENTITIES,
     *derivatives.IDENTITIES,
     *through_time.IDENTITIES,

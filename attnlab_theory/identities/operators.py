@@ -16,13 +16,18 @@ from attnlab_theory.attention import (
     averaged_heads,
     blocked_attention,
     causal_mask,
+    differential_attention,
     fast_weight_attention,
     grouped_query_attention,
     merge_heads,
     multi_head_attention,
     rotary,
+    sigmoid_attention,
+    sigmoid_weights,
     sinusoidal,
     split_heads,
+    stick_breaking_attention,
+    stick_breaking_weights,
 )
 from attnlab_theory.attention.caching import Cache, cached_attention, decode_step, empty_cache
 from attnlab_theory.attention.variants import zero_after_softmax, zero_after_softmax_weights
@@ -219,18 +224,69 @@ CACHED = Operator(name="cached", mix=_cached, masked=False)
 HEADS = Operator(name="heads", mix=_heads)
 AVERAGED = Operator(name="averaged heads", mix=_averaged, masked=False, rounding=_averaged_rounding)
 
+SINK_SCORE, SHIFT, LAMBDA = 0.5, -1.0, 0.5
+"""The score of a sink, the shift of sigmoids, and the share of a second map."""
+
+
+def _sunk(q, k, v, mask=None, *, scale):
+    return attention(q, k, v, mask, scale=scale, sink=SINK_SCORE)
+
+
+def _sigmoid(q, k, v, mask=None, *, scale):
+    return sigmoid_attention(q, k, v, mask, scale=scale, shift=SHIFT)
+
+
+def _sigmoid_weights(q, k, mask=None, *, scale):
+    return sigmoid_weights(q, k, mask, scale=scale, shift=SHIFT)
+
+
+def _sigmoid_rounding(case: Attending) -> float:
+    """The slope of a sigmoid is below itself: a weight errs by as much as the score, relatively, and by 8 eps.
+
+    A weight is at most one, and a sum has n of them, of which none is divided by the others.
+    """
+    eps, n = epsilon(case.q), case.k.shape[0]
+    relative = float(np.expm1(score_rounding(case.q, case.k, case.scale) + 2 * eps)) + eps * (n / 2 + 9)
+    return n * peak(case.v) * relative
+
+
+def _stick(q, k, v, mask=None, *, scale):
+    return stick_breaking_attention(q, k, v, scale=scale)
+
+
+def _stick_weights(q, k, mask=None, *, scale):
+    return stick_breaking_weights(q, k, scale=scale)
+
+
+def stick_rounding(case: Attending) -> float:
+    """A weight is a product of n shares at most, each of which errs by as much as its score, relatively.
+
+    A logarithm of a share is at most the score's bound and one, and n sums of it are rounded. Weights sum to one.
+    """
+    eps, n = epsilon(case.q), case.k.shape[0]
+    bound = score_bound(case.q, case.k, case.scale)
+    logarithm = n * (score_rounding(case.q, case.k, case.scale) + eps * (n + 4) * (bound + 1))
+    return peak(case.v) * (float(np.expm1(logarithm)) + eps * (n / 2 + 5))
+
+
+def _differential(q, k, v, mask=None, *, scale):
+    """The second map asks with the first queries turned round."""
+    return differential_attention(q, -q, k, v, mask, lam=LAMBDA, scale=scale)
+
+
+def _differential_rounding(case: Attending) -> float:
+    """Two maps, the second of them times lambda; a difference and a product are rounded."""
+    return (1 + LAMBDA) * (_plain_rounding(case) + 2 * epsilon(case.v) * peak(case.v))
+
+
+SUNK = Operator(name="sink", mix=_sunk)
+SIGMOID = Operator(name="sigmoid", mix=_sigmoid, weights=_sigmoid_weights, rounding=_sigmoid_rounding)
+STICK = Operator(name="stick-breaking", mix=_stick, weights=_stick_weights, masked=False, rounding=stick_rounding)
+DIFFERENTIAL = Operator(name="differential", mix=_differential, rounding=_differential_rounding)
+
 OPERATORS = (
-    SOFTMAX,
-    ROTARY,
-    ZERO_AFTER_SOFTMAX,
-    BLOCKED,
-    TILED,
-    CACHED,
-    HEADS,
-    GROUPED,
-    AVERAGED,
-    CAPPED,
-    FAST_WEIGHTS,
+    *(SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, BLOCKED, TILED, CACHED, HEADS, GROUPED, AVERAGED, CAPPED),
+    *(SUNK, SIGMOID, STICK, DIFFERENTIAL, FAST_WEIGHTS),
 )
 """All operators: for identities of any function that is compiled, vectorised or differentiated."""
 

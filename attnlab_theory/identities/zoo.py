@@ -16,12 +16,17 @@ from jaxtyping import Array
 
 from attnlab_theory.attention import (
     Rule,
+    attention,
     causal_mask,
+    differential_attention,
     grouped_query_attention,
     mixers,
+    normed,
     ntk_frequencies,
     positive_features,
+    sigmoid_attention,
     split_heads,
+    stick_breaking_attention,
     trigonometric_features,
     yarn_frequencies,
 )
@@ -229,6 +234,49 @@ def _forgetting_rounding(case: Tokens) -> float:
     return self_attention_rounding(case) + _projected(case, case.w_v)[0] * float(np.expm1(4 * error))
 
 
+def _of_head(name: str, attend: Callable[..., Array], case: Tokens, causal: bool) -> Mixer:
+    """A mixer of the case's head: `attend` of queries, keys, values and a mask."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        return attend(*projections(case).of(x), causal_mask(len(x)) if causal else None, scale=case.scale)
+
+    return HeadMixer(name=name, mix=mix, causal=causal)
+
+
+def _sunk(case: Tokens, causal: bool) -> Mixer:
+    return _of_head("sink", functools.partial(attention, sink=0.5), case, causal)
+
+
+def _sigmoid(case: Tokens, causal: bool) -> Mixer:
+    return _of_head("sigmoid", functools.partial(sigmoid_attention, shift=-1.0), case, causal)
+
+
+def _differential(case: Tokens, causal: bool) -> Mixer:
+    def attend(q: Array, k: Array, v: Array, mask: Array | None, **given: Any) -> Array:
+        return differential_attention(q, -q, k, v, mask, lam=0.5, **given)
+
+    return _of_head("differential", attend, case, causal)
+
+
+def _query_norm(case: Tokens, causal: bool) -> Mixer:
+    def attend(q: Array, k: Array, v: Array, mask: Array | None, **given: Any) -> Array:
+        return attention(normed(q), normed(k), v, mask, **given)
+
+    return _of_head("normed queries and keys", attend, case, causal)
+
+
+def _stick(case: Tokens) -> Mixer:
+    def attend(q: Array, k: Array, v: Array, mask: Array | None, **given: Any) -> Array:
+        return stick_breaking_attention(q, k, v, **given)
+
+    return _of_head("stick-breaking", attend, case, True)
+
+
+def _sums_rounding(case: Tokens) -> float:
+    """Weights of no normaliser: four of them, and logarithms of four shares, each as the weights of softmax."""
+    return 4 * len(case.x) * self_attention_rounding(case)
+
+
 def _free(name: str, build: Callable[[Tokens, bool], Mixer], **kept: Any) -> Subject:
     return Subject(name=name, build=lambda case: build(case, False), **kept)
 
@@ -276,6 +324,12 @@ SUBJECTS: tuple[Subject, ...] = (
         prefixes=False,
         rounding=_turned_rounding,
     ),
+    *_both("sink", _sunk, permutes=True, prefixes=True, **UNBOUND),
+    *_both("sigmoid", _sigmoid, permutes=True, prefixes=True, rounding=_sums_rounding, **UNBOUND),
+    *_both("differential", _differential, permutes=True, prefixes=True, rounding=_sums_rounding, **UNBOUND),
+    # The norm of a query near 0 magnifies its rounding without limit: no tolerance for rows that are permuted.
+    _causal("normed queries and keys", _query_norm, causal=True),
+    Subject(name="stick-breaking", build=_stick, causal=True, prefixes=True, rounding=_sums_rounding, **UNBOUND),
     *_both("ALiBi mixer", _alibi, prefixes=True, rounding=_biased_rounding),
     *_both("sliding window", _sliding, prefixes=True, lengths=PAST_BLOCKS),
     *_both("BigBird", _bigbird),

@@ -16,6 +16,8 @@ from attnlab_theory.attention import (
     attention_weights,
     averaged_heads,
     grouped_query_attention,
+    sigmoid_weights,
+    stick_breaking_weights,
 )
 from attnlab_theory.attention.caching import decode_step, empty_cache
 from attnlab_theory.identities import (
@@ -25,10 +27,19 @@ from attnlab_theory.identities import (
     rows,
     several_heads,
     shared_projection,
+    sinks,
     symmetry,
     through_time,
 )
-from attnlab_theory.identities.operators import SOFTMAX, Operator, full_pass, heads_pass, queries_keys_values
+from attnlab_theory.identities.operators import (
+    SIGMOID,
+    SOFTMAX,
+    STICK,
+    Operator,
+    full_pass,
+    heads_pass,
+    queries_keys_values,
+)
 from attnlab_theory.museum.bugs import caches, masks, sharing, split_heads, weights
 from tests.identities.mutant_layers import LAYERS
 from tests.identities.mutant_mixers import MIXERS
@@ -67,6 +78,25 @@ def nan_is_taken_for_zero(q, k, v, mask=None, *, scale):
 def bias_before_the_scale(q, k, v, mask=None, *, scale, bias):
     return attention(q, k, v, mask, scale=scale, bias=bias * jnp.asarray(scale, bias.dtype))
 
+
+def sink_times_the_scale(q, k, v, mask=None, *, scale, sink):
+    return attention(q, k, v, mask, scale=scale, sink=sink * scale)
+
+
+def sigmoid_without_its_shift(q, k, mask=None, *, scale):
+    return sigmoid_weights(q, k, mask, scale=scale, shift=0.0)
+
+
+def stick_that_breaks_at_itself(q, k, mask=None, *, scale):
+    return stick_breaking_weights(q, k, scale=scale) + jnp.eye(len(q), dtype=q.dtype) / 100
+
+
+SINKS = (
+    sinks.sink_as_a_key(sink_times_the_scale),
+    sinks.merging_as_a_gate(sink_times_the_scale),
+    sinks.sigmoid_as_sinks(dataclasses.replace(SIGMOID, weights=sigmoid_without_its_shift)),
+    sinks.stick_left(dataclasses.replace(STICK, weights=stick_that_breaks_at_itself)),
+)
 
 ROWS = (
     rows.probabilities(operator("softmax over queries", weights=weights_of_columns)),
@@ -265,6 +295,7 @@ THROUGH_TIME = (through_time.gradients_through_time("one percent more", one_perc
 
 MUTANTS = (
     *ROWS,
+    *SINKS,
     *SYMMETRY,
     *DERIVATIVES,
     *THROUGH_TIME,

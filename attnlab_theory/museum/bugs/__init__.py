@@ -9,6 +9,7 @@ from attnlab_theory.museum.bugs import (
     rotations,
     samples,
     sharing,
+    sinks,
     split_heads,
     through_time,
     weights,
@@ -17,6 +18,7 @@ from attnlab_theory.museum.bugs import (
 BUGS: tuple[Bug, ...] = (
     *masks.BUGS,
     *weights.BUGS,
+    *sinks.BUGS,
     *caches.BUGS,
     *split_heads.BUGS,
     *rotations.BUGS,

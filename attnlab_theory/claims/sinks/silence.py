@@ -1,0 +1,59 @@
+"""How often random values let a head without a sink say nothing (docs/mathematics/sinks.md)."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, PRNGKeyArray
+
+from attnlab_theory.claims.claim import Claim, Rival, foil
+from attnlab_theory.claims.hypotheses import at_least, at_most
+from attnlab_theory.claims.setting import Setting, Traced
+from attnlab_theory.stats import Interval, proportion
+from attnlab_theory.theory.sinks import silence as theory
+
+MOST_VALUES = 8
+
+
+class Values(Setting):
+    """n values in the plane, their coordinates independent N(0, 1)."""
+
+    n: Traced[int]
+
+
+def _can_be_silent(key: PRNGKeyArray, setting: Values) -> Bool[Array, ""]:
+    values = jax.random.normal(key, (MOST_VALUES, 2))
+    # Copies of the first value in place of those beyond n: one program serves all n.
+    values = jnp.where(jnp.arange(MOST_VALUES)[:, None] < setting.n, values, values[0])
+    angles = jnp.sort(jnp.arctan2(values[:, 1], values[:, 0]))
+    gaps = jnp.diff(angles, append=angles[:1] + 2 * jnp.pi)
+    # All values lie on one side of a line through 0 if and only if a gap of at least a half turn holds none.
+    return jnp.max(gaps) < jnp.pi
+
+
+SILENCE = Claim(
+    name="silence-needs-twice-as-many-values-as-dimensions",
+    statement=r"Some weights of a head without a sink give exactly 0 with the chance $1 - 2^{-(n-1)}\sum_{k<d}"
+    r"\binom{n-1}{k}$ over $n$ random values of a symmetric law in $d = 2$ dimensions: a half at $n = 2d$.",
+    source="mathematics/sinks.md#silence-needs-twice-as-many-values-as-dimensions; Wendel 1962",
+    hypotheses=at_least(n=1) | at_most(n=MOST_VALUES),
+    predict=lambda s: Interval.point(theory.chance_of_silence(s.n, 2)),
+    draw=_can_be_silent,
+    bound=proportion(),
+    resolution=0.03,
+    settings=tuple(Values(n=n) for n in (3, 4, 5, 8)),
+    rival=Rival(
+        statement="Never: weights sum to one, so a head has to say something.",
+        source="Miller 2023, softmax cannot say nothing",
+        predict=Interval.point(0.0),
+    ),
+)
+
+NECESSARY = foil(
+    SILENCE,
+    name="sinks-are-necessary-to-be-silent",
+    statement="Without a sink a head over values in the plane can say nothing in at most one case of twenty.",
+    source="mathematics/sinks.md#silence-needs-twice-as-many-values-as-dimensions; Miller 2023, of any values",
+    predict=Interval.at_most(0.05),
+    settings=SILENCE.settings[1:],
+)
+
+CLAIMS = (SILENCE, NECESSARY)

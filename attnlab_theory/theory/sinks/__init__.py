@@ -1,0 +1,1 @@
+"""Sinks, and other ways to give no weight: predictions (docs/mathematics/sinks.md)."""
