@@ -11,6 +11,7 @@ from attnlab_theory.claims import (
     routing,
     selecting,
     selection,
+    sharpness,
     sinks,
     sparse,
 )
@@ -33,6 +34,7 @@ CLAIMS: tuple[Claim, ...] = (
     *selection.CLAIMS,
     *recency.CLAIMS,
     *sinks.CLAIMS,
+    *sharpness.CLAIMS,
 )
 """Every claim of the lab, in the order of the lab book. The list is written by hand: no folder is searched for
 claims."""

@@ -17,6 +17,7 @@ from attnlab_theory.attention import (
     blocked_attention,
     causal_mask,
     differential_attention,
+    differential_weights,
     fast_weight_attention,
     grouped_query_attention,
     merge_heads,
@@ -274,6 +275,10 @@ def _differential(q, k, v, mask=None, *, scale):
     return differential_attention(q, -q, k, v, mask, lam=LAMBDA, scale=scale)
 
 
+def _differential_weights(q, k, mask=None, *, scale):
+    return differential_weights(q, -q, k, mask, lam=LAMBDA, scale=scale)
+
+
 def _differential_rounding(case: Attending) -> float:
     """Two maps, the second of them times lambda; a difference and a product are rounded."""
     return (1 + LAMBDA) * (_plain_rounding(case) + 2 * epsilon(case.v) * peak(case.v))
@@ -282,7 +287,9 @@ def _differential_rounding(case: Attending) -> float:
 SUNK = Operator(name="sink", mix=_sunk)
 SIGMOID = Operator(name="sigmoid", mix=_sigmoid, weights=_sigmoid_weights, rounding=_sigmoid_rounding)
 STICK = Operator(name="stick-breaking", mix=_stick, weights=_stick_weights, masked=False, rounding=stick_rounding)
-DIFFERENTIAL = Operator(name="differential", mix=_differential, rounding=_differential_rounding)
+DIFFERENTIAL = Operator(
+    name="differential", mix=_differential, weights=_differential_weights, rounding=_differential_rounding
+)
 
 OPERATORS = (
     *(SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, BLOCKED, TILED, CACHED, HEADS, GROUPED, AVERAGED, CAPPED),

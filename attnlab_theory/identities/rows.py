@@ -15,8 +15,10 @@ from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.operators import (
     BLOCKED,
     CAPPED,
+    DIFFERENTIAL,
     GROUPED,
     HEADS,
+    LAMBDA,
     ROTARY,
     SOFTMAX,
     ZERO_AFTER_SOFTMAX,
@@ -49,6 +51,26 @@ def probabilities(operator: Operator, *, broken: bool = False) -> Identity[Atten
         residual=residual,
         tolerance=tolerance,
         broken=broken,
+    )
+
+
+def difference_sums(operator: Operator) -> Identity[Attending]:
+    """Weights of a difference of two maps sum to what the second map leaves of the first."""
+
+    def residual(case: Attending) -> float:
+        assert operator.weights is not None
+        weights = host(operator.weights(case.q, case.k, case.mask, scale=case.scale))
+        return float(np.max(np.abs(weights.sum(axis=1) - (1 - LAMBDA))))
+
+    return Identity(
+        family="difference-sums",
+        subject=operator.name,
+        statement=r"A row of $\alpha - \lambda\alpha'$ sums to $1 - \lambda$.",
+        source="mathematics/identities.md#rows-are-probabilities-and-outputs-stay-in-the-hull; Ye et al. 2024",
+        cases=cases.attending,
+        residual=residual,
+        # Those of `probabilities`, twice, and a product and a difference of weights of at most one.
+        tolerance=lambda case: epsilon(case.q) * 2 * (case.k.shape[0] + 3),
     )
 
 
@@ -168,6 +190,7 @@ IDENTITIES = (
     hidden_is_harmless(CAPPED),
     bias_as_keys(),
     probabilities(SOFTMAX),
+    difference_sums(DIFFERENTIAL),
     probabilities(ROTARY),
     probabilities(ZERO_AFTER_SOFTMAX, broken=True),
     in_hull(SOFTMAX),

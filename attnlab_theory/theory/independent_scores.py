@@ -36,7 +36,7 @@ class Law(NamedTuple):
 
 
 def normal(spread: float) -> Law:
-    """The law N(0, spread^2)."""
+    """The law N(0, spread^2), for a spread of at most 30: beyond it e^z leaves float64."""
     g = np.arange(-REACH, REACH + 1e-9, min(2 * STEP, STEP / max(spread, 1e-9)))
     chances = np.exp(-g * g / 2)
     return Law(spread * g, chances / chances.sum())

@@ -15,6 +15,7 @@ from attnlab_theory.attention import (
     attention_scores,
     attention_weights,
     averaged_heads,
+    differential_weights,
     grouped_query_attention,
     sigmoid_weights,
     stick_breaking_weights,
@@ -32,6 +33,7 @@ from attnlab_theory.identities import (
     through_time,
 )
 from attnlab_theory.identities.operators import (
+    DIFFERENTIAL,
     SIGMOID,
     SOFTMAX,
     STICK,
@@ -91,7 +93,12 @@ def stick_that_breaks_at_itself(q, k, mask=None, *, scale):
     return stick_breaking_weights(q, k, scale=scale) + jnp.eye(len(q), dtype=q.dtype) / 100
 
 
+def second_map_of_another_weight(q, k, mask=None, *, scale):
+    return differential_weights(q, -q, k, mask, lam=0.51, scale=scale)
+
+
 SINKS = (
+    rows.difference_sums(dataclasses.replace(DIFFERENTIAL, weights=second_map_of_another_weight)),
     sinks.sink_as_a_key(sink_times_the_scale),
     sinks.merging_as_a_gate(sink_times_the_scale),
     sinks.sigmoid_as_sinks(dataclasses.replace(SIGMOID, weights=sigmoid_without_its_shift)),

@@ -41,7 +41,7 @@ def _exceeds(key: PRNGKeyArray, setting: Clipped) -> Bool[Array, ""]:
     largest = jnp.max(attention_scores(q, keys[: setting.seen], scale=1.0))
     scale = LIMIT / largest
     scores = attention_scores(q, keys[setting.seen :], scale=scale)[0]
-    return jnp.max(jnp.where(jnp.arange(MOST_FRESH) < setting.fresh, scores, -jnp.inf)) > LIMIT
+    return jnp.max(jnp.where(jnp.arange(MOST_FRESH, dtype=float) < setting.fresh, scores, -jnp.inf)) > LIMIT
 
 
 CLIP = Claim(

@@ -26,7 +26,7 @@ def _weight_of_the_sink(key: PRNGKeyArray, setting: BesideASink) -> Float[Array,
     scores = setting.spread * jax.random.normal(key, (MOST_KEYS,))
     # The sink as the first key: no other key has its coordinate. One program serves all numbers of keys.
     keys = jnp.zeros((MOST_KEYS + 1, 2)).at[1:, 0].set(scores).at[0, 1].set(setting.sink)
-    seen = jnp.arange(MOST_KEYS + 1)[None, :] <= setting.n
+    seen = jnp.arange(MOST_KEYS + 1, dtype=float)[None, :] <= setting.n
     return attention_weights(jnp.ones((1, 2)), keys, seen, scale=1.0)[0, 0]
 
 

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
@@ -25,7 +25,9 @@ class Layers(Setting):
 
 
 @jax.jit
-def _stacked(tokens: Float[Array, "n d"], alike: Float[Array, "n 1"], sink: Scalar, layers: Scalar) -> Array:
+def _stacked(
+    tokens: Float[Array, "n d"], alike: Float[Array, "n 1"], sink: Scalar, layers: Int[Array, ""] | int
+) -> Array:
     """The tokens after the layers x + attention. `alike` are queries and keys of zeros, an argument: as constants
     XLA would fold them."""
     return jax.lax.fori_loop(0, layers, lambda _, x: x + attention(alike, alike, x, scale=1.0, sink=sink), tokens)

@@ -22,7 +22,7 @@ class Values(Setting):
 def _can_be_silent(key: PRNGKeyArray, setting: Values) -> Bool[Array, ""]:
     values = jax.random.normal(key, (MOST_VALUES, 2))
     # Copies of the first value in place of those beyond n: one program serves all n.
-    values = jnp.where(jnp.arange(MOST_VALUES)[:, None] < setting.n, values, values[0])
+    values = jnp.where(jnp.arange(MOST_VALUES, dtype=float)[:, None] < setting.n, values, values[0])
     angles = jnp.sort(jnp.arctan2(values[:, 1], values[:, 0]))
     gaps = jnp.diff(angles, append=angles[:1] + 2 * jnp.pi)
     # All values lie on one side of a line through 0 if and only if a gap of at least a half turn holds none.

@@ -34,7 +34,8 @@ def _weights(key: PRNGKeyArray, setting: Stick | Past) -> Float[Array, " n"]:
 
 
 def _weight(key: PRNGKeyArray, setting: Stick) -> Float[Array, ""]:
-    return _weights(key, setting) @ (jnp.arange(1, setting.n + 1) == setting.distance)
+    at = jnp.arange(1, setting.n + 1, dtype=float) == setting.distance
+    return jnp.sum(jnp.where(at, _weights(key, setting), 0.0))
 
 
 def _participation(key: PRNGKeyArray, setting: Past) -> Float[Array, ""]:

@@ -1,11 +1,13 @@
 """Bugs beside a sink, and in attention that has no sum to divide by."""
 
+import dataclasses
+
 import jax.numpy as jnp
 
-from attnlab_theory.attention import attention
+from attnlab_theory.attention import attention, attention_weights, differential_weights
 from attnlab_theory.attention.softmax import masked_scores
-from attnlab_theory.identities import sinks
-from attnlab_theory.identities.operators import SIGMOID, STICK
+from attnlab_theory.identities import rows, sinks
+from attnlab_theory.identities.operators import DIFFERENTIAL, LAMBDA, SIGMOID, STICK
 from attnlab_theory.museum import exhibit
 from attnlab_theory.museum.bug import Bug
 from attnlab_theory.museum.bugs.weights import rounds_its_keys
@@ -26,6 +28,27 @@ def keys_of_eight_bits(weights):
 
     return wrong
 
+
+def lambda_is_never_used(q1, q2, k, mask=None, *, lam, scale):
+    return attention_weights(q1, k, mask, scale=scale) - attention_weights(q2, k, mask, scale=scale)
+
+
+def _difference_of_all(q, k, mask=None, *, scale):
+    return lambda_is_never_used(q, -q, k, mask, lam=LAMBDA, scale=scale)
+
+
+UNUSED = Bug(
+    name="lambda-is-never-used",
+    story="The forward pass of a differential attention takes a lambda and subtracts the whole second map. Every "
+    "row sums to nothing, so the head cannot copy.",
+    where="https://github.com/kyegomez/DifferentialTransformer/issues/5",
+    code=(lambda_is_never_used,),
+    checks=(rows.difference_sums(dataclasses.replace(DIFFERENTIAL, weights=_difference_of_all)),),
+    exhibit=lambda: exhibit.weights(
+        lambda q, k, v, mask, *, scale: differential_weights(q, -q, k, mask, lam=LAMBDA, scale=scale),
+        lambda q, k, v, mask, *, scale: _difference_of_all(q, k, mask, scale=scale),
+    ),
+)
 
 UNSHIFTED = Bug(
     name="one-is-not-shifted",
@@ -52,4 +75,4 @@ EIGHT_BITS = Bug(
     exhibit=lambda: exhibit.weights(attention, rounds_its_keys(attention)),
 )
 
-BUGS = (UNSHIFTED, EIGHT_BITS)
+BUGS = (UNSHIFTED, EIGHT_BITS, UNUSED)
