@@ -7,6 +7,7 @@ from attnlab_theory.claims import (
     memory,
     noisy_keys,
     positions,
+    precision,
     recency,
     routing,
     selecting,
@@ -35,6 +36,7 @@ CLAIMS: tuple[Claim, ...] = (
     *recency.CLAIMS,
     *sinks.CLAIMS,
     *sharpness.CLAIMS,
+    *precision.CLAIMS,
 )
 """Every claim of the lab, in the order of the lab book. The list is written by hand: no folder is searched for
 claims."""

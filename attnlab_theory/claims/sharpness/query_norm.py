@@ -37,7 +37,7 @@ FINDS = Claim(
     predict=lambda s: Interval.point(_predicted(s)),
     draw=_own_weight,
     bound=bounded(0.0, 1.001),
-    resolution=lambda s: min(0.02, 0.4 * abs(_predicted(s) - theory.own_weight_beside_zeros(s.n, s.d))),
+    resolution=lambda s: 0.4 * abs(_predicted(s) - theory.own_weight_beside_zeros(s.n, s.d)),
     settings=(Normed(n=256, d=16), Normed(n=256, d=32)),
     rival=Rival(
         statement=r"The weight is $e^{\sqrt d}/(e^{\sqrt d} + n - 1)$.",

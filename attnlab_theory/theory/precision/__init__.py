@@ -1,0 +1,1 @@
+"""What few digits do to attention: predictions (docs/mathematics/precision.md)."""

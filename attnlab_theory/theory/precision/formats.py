@@ -1,0 +1,58 @@
+"""Four bits of three kinds, for normal numbers in groups with one scale (docs/mathematics/precision.md)."""
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+import scipy.special
+
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+"""The sizes that a floating number of four bits can have: two bits of exponent, one of mantissa."""
+WHOLE = tuple(float(x) for x in range(8))
+
+Scale = Callable[[np.ndarray], np.ndarray]
+
+
+def power_of_two(largest: np.ndarray) -> np.ndarray:
+    """The scale of MXFP4: 2^(floor(log2 max) - 2), under which the largest entry is from 4 to 8, and cut at 6."""
+    return 2.0 ** (np.floor(np.log2(largest)) - 2)
+
+
+@functools.cache
+def error_moments(sizes: tuple[float, ...], scale: Scale, group: int) -> tuple[float, float]:
+    """Mean and variance of a group's mean squared error.
+
+    Given the largest entry m, the others are independent normal numbers between -m and m. One sum over m, one over
+    them.
+
+    Source: docs/mathematics/precision.md#four-bits-of-three-kinds.
+    """
+    step = 1 / 256
+    largest = step * (np.arange(7 * 256) + 0.5)
+    inside = 2 * scipy.special.ndtr(largest) - 1
+    # The density of the largest |g|, whose distribution function is (2 Phi - 1)^group.
+    weights = step * group * inside ** (group - 1) * np.sqrt(2 / np.pi) * np.exp(-(largest**2) / 2)
+    share = (np.arange(400) + 0.5) / 400
+    grid = np.array(sizes)
+    middles = (grid[1:] + grid[:-1]) / 2
+
+    def lost(x: np.ndarray, by: np.ndarray) -> np.ndarray:
+        return (x - by * grid[np.searchsorted(middles, x / by)]) ** 2
+
+    steps = scale(largest)
+    others = scipy.special.ndtri((share * inside[:, None] + 1) / 2)
+    errors = lost(others, steps[:, None])
+    first = (lost(largest, steps) + (group - 1) * errors.mean(axis=1)) / group
+    within = (group - 1) * errors.var(axis=1) / group**2
+    mean = float(weights @ first)
+    return mean, float(weights @ ((first - mean) ** 2 + within))
+
+
+def by_seventh(largest: np.ndarray) -> np.ndarray:
+    """The scale of whole numbers up to 7: the largest entry over 7."""
+    return largest / 7
+
+
+def by_sixth(largest: np.ndarray) -> np.ndarray:
+    """The exact scale of e2m1: the largest entry over 6."""
+    return largest / 6
