@@ -34,7 +34,7 @@ def _changes(key: PRNGKeyArray, setting: Tile) -> Float[Array, ""]:
 
 def _rival(setting: Tile) -> float:
     """Every block for a row; what a row has, for a tile."""
-    return setting.blocks - 1 if setting.rows == 1 else theory.changes(setting.blocks, 1)
+    return float(setting.blocks - 1) if setting.rows == 1 else theory.changes(setting.blocks, 1)
 
 
 RECORDS = Claim(

@@ -32,7 +32,7 @@ COUNTS = exact_claim(
     r"4,096.",
     source="mathematics/precision.md#bf16-counts-to-256",
     hypotheses=at_least(octaves=9) | at_most(octaves=12),
-    predict=lambda s: Interval.point(theory.positions_told_apart(s.octaves)),
+    predict=lambda s: Interval.point(float(theory.positions_told_apart(s.octaves))),
     draw=_told_apart,
     # A whole number.
     rounding=0.1,
@@ -40,7 +40,7 @@ COUNTS = exact_claim(
     rival=Rival(
         statement=r"They are $128(k - 6)$.",
         source="the last positions, which round up to the power of two, taken for numbers below it",
-        predict=lambda s: Interval.point(theory.without_rounding_up(s.octaves)),
+        predict=lambda s: Interval.point(float(theory.without_rounding_up(s.octaves))),
     ),
 )
 
@@ -49,7 +49,7 @@ SAFE = foil(
     name="bf16-has-the-range-so-positions-are-safe",
     statement="All positions below 4,096 stay different in bfloat16, which holds far larger numbers.",
     source="mathematics/precision.md#bf16-counts-to-256, a large range read as many digits",
-    predict=lambda s: Interval.point(2**s.octaves),
+    predict=lambda s: Interval.point(2.0**s.octaves),
     settings=COUNTS.settings[-1:],
 )
 
