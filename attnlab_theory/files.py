@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import errno
 import glob
+import json
 import os
 import re
 import secrets
@@ -29,6 +30,7 @@ FIRST = (
     (rb"schema", rb"parts"),
     (rb"entry", rb"library"),
     (rb"output_format", rb"stdout_visibility"),
+    (rb"schema", rb"attnlab"),
 )
 """The first two names of a value in JSON that this package writes."""
 
@@ -41,8 +43,7 @@ OURS = re.compile(
     + rb')|\s*\{\s*"origin": \{\s*"stage": '
     # Pages, a table of grades, rows of `conform`, badges, pictures, Markdown.
     rb'|<!doctype html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*'
-    rb"(<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-    rb"|.{,120}\s*<title>attnlab: the lab book</title>)"
+    rb"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
     rb'|submission,points,of,by hand,|\{"graded": '
     rb"|<\?xml [^>]*>\s*<testsuite name=[^>]* as [^>]*>\s*<testcase classname=.conform\."
     rb"|<svg [^>]* attnlab |<\?xml .{,1500}<dc:title>attnlab</dc:title>|\x89PNG.{,120}Software\x00attnlab"
@@ -432,6 +433,57 @@ def make_folder(folder: Path, *names: str, read: Sequence[Path | None] = ()) -> 
     _remove_abandoned(folder, _pattern("*", "*"))
     for name in names:
         refuse_unwritable(folder / name, *read)
+
+
+@contextlib.contextmanager
+def replacing_folder(folder: Path, *, names: str, read: Sequence[Path] = ()) -> Iterator[Path]:
+    """A temporary folder that takes the name `folder` when the block ends well, and vanishes otherwise.
+
+    A folder that stands there is replaced whole, so every file in it has to be one that such a block has written.
+
+    Args:
+        folder: to write.
+        names: a JSON file that the block writes, with the names of all files of the folder in its field `files`.
+        read: folders that the command reads.
+
+    Raises:
+        ValueError: if the folder holds what no earlier block has written, is read, or cannot be made.
+    """
+    place = _place(folder)
+    if any(_is_one_file(folder, each) for each in read):
+        raise ValueError(f"{folder} would be read and written over: name another folder with --out")
+    if place.exists() and (foreign := _foreign(place, names)):
+        raise ValueError(f"{foreign} is not a file of an earlier book: choose another folder with --out")
+    made = place.with_name(f".writing-{place.name}.{secrets.token_hex(4)}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for left in place.parent.glob(f".writing-{glob.escape(place.name)}.????????"):
+            remove_abandoned_folder(left)
+        made.mkdir()
+    except OSError as error:
+        raise ValueError(unwritable_folder(folder, error)) from None
+    try:
+        with held(made), named(made):
+            yield made
+            old = made.with_name(f"{made.name}.old")
+            if place.exists():
+                place.rename(old)
+            made.rename(place)
+            remove_folder(old)
+    finally:
+        remove_folder(made)
+
+
+def _foreign(folder: Path, names: str) -> Path | None:
+    """A file in a folder that the list of its own files does not name; the folder itself if it is none."""
+    if not folder.is_dir():
+        return folder
+    own = set()
+    if (folder / names).is_file() and is_ours(folder / names):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            own = {*json.loads((folder / names).read_text("utf-8"))["files"]}
+    found = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())
+    return next((path for path in found if path.relative_to(folder).as_posix() not in own), None)
 
 
 def unwritable_folder(folder: Path, error: OSError) -> str:

@@ -31,7 +31,7 @@ UNDECIDED = coin_claim(name="undecided", resolution=lambda coin: 1e-6)
 @pytest.mark.slow("one claim that is run alone, with its figure, stays inside")
 def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
     assert run([toy("coins")], options(tmp_path / "deep" / "lab")) == 0
-    written = names(tmp_path / "deep" / "lab") - {"index.html"}
+    written = names(tmp_path / "deep" / "lab")
     assert written == files_of("coins")
     findings = json.loads((tmp_path / "deep" / "lab" / "coins.json").read_text())
     assert [list(finding) for finding in findings] == [FINDING_KEYS] * 2
@@ -64,7 +64,7 @@ def test_one_claim_alone_has_the_numbers_of_the_whole_run_and_files_of_its_own(t
     whole = toy("coins", coin_claim(), coin_claim(name="other"))
     alone = experiment.part(whole, whole.claims[1])
     assert run([whole, alone], options(tmp_path)) == 0
-    assert names(tmp_path) == files_of("coins", "coins.other") | {"index.html"}
+    assert names(tmp_path) == files_of("coins", "coins.other")
     found = json.loads((tmp_path / "coins.json").read_text("utf-8"))
     assert json.loads((tmp_path / "coins.other.json").read_text("utf-8")) == found[2:]
 
@@ -233,44 +233,12 @@ def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path,
 
 
 @pytest.mark.slow("a folder that cannot be written stays inside")
-def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(tmp_path, monkeypatch):
+def test_what_was_finished_before_a_file_could_not_be_replaced_is_kept(tmp_path, monkeypatch):
     """Judges two claims, and paints a figure of each. The folder seems to have come while they were judged."""
     monkeypatch.setattr(files, "refuse_unwritable", lambda *_: None)
     (tmp_path / "coins.json").mkdir()
     assert run([toy("good"), toy("coins")], options(tmp_path)) == 2
-    assert 'id="good"' in (tmp_path / "index.html").read_text("utf-8")
-
-
-@pytest.mark.slow("a lab book that leaves out a run of training stays inside")
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('{"half', "old.run.json does not say how it was run: "),
-        ('{"budget": "quick"}', "old.run.json does not say how it was run: it lacks 'question'; "),
-    ],
-    ids=["half a file", "a field is missing"],
-)
-def test_a_lab_book_that_an_earlier_run_spoils_is_said_and_costs_no_verdict(tmp_path, capsys, text, said):
-    (tmp_path / "old.run.json").write_text(text)
-    assert run([toy("coins")], options(tmp_path)) == 0
-    spoken = capsys.readouterr()
-    assert "SUPPORTED" in spoken.out
-    last = spoken.err.splitlines()[-1]
-    assert last.startswith("no lab book: ")
-    assert said in last
-    assert files_of("coins") <= names(tmp_path)
-
-
-@pytest.mark.slow("a folder that cannot be written stays inside")
-def test_a_lab_book_that_cannot_be_written_is_exit_code_2_after_the_verdicts(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(files, "refuse_unwritable", lambda *_: None)
-    (tmp_path / "index.html").mkdir()
-    assert run([toy("coins")], options(tmp_path)) == 2
-    spoken = capsys.readouterr()
-    assert "SUPPORTED" in spoken.out
-    assert "no lab book: " in spoken.err
-    assert "index.html is a folder" in spoken.err
-    assert files_of("coins") <= names(tmp_path)
+    assert files_of("good") <= names(tmp_path)
 
 
 def test_two_runs_do_not_write_into_one_folder(tmp_path, capsys):
@@ -278,13 +246,6 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path, capsys):
         assert run([toy("coins")], options(tmp_path)) == 2
     assert "another run is writing into " in capsys.readouterr().err
     assert names(tmp_path) == set()
-
-
-def test_the_lab_book_leaves_out_a_run_of_training(tmp_path):
-    (tmp_path / "knowledge.run.json").write_text('{"question": "?", "preset": "tiny", "seed": 0}')
-    (tmp_path / "knowledge.json").write_text("[]")
-    assert run([toy("coins")], options(tmp_path)) == 0
-    assert "knowledge" not in (tmp_path / "index.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63])
@@ -327,7 +288,7 @@ def test_a_claim_that_cannot_be_judged_is_one_line_and_exit_code_2(tmp_path, cap
     assert spoken.err.count("\n") == 1
     assert said in spoken.err
     assert "not run: coins, last" in spoken.err
-    assert names(tmp_path) == files_of("first") | {"index.html"}
+    assert names(tmp_path) == files_of("first")
 
 
 def test_a_mistake_in_a_figure_keeps_its_traceback(tmp_path):

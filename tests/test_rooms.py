@@ -47,13 +47,14 @@ DOORS: dict[str, set[str]] = {
     # claims opens counting to measure what theory/cost predicts.
     "claims": {"attention", "construct", "counting", "sampling", "theory", "stats", "identities"},
     "report": {"claims", "stats", "identities"},
-    "book": {"claims", "report"},
+    # The book tells of everything; the command hands it the experiments, and what each lab declares.
+    "book": {"answers", "claims", "conform", "experiment", "identities", "museum", "report"},
     # Starts and ends processes, and keeps code in; what that code is, it does not know.
     "sandbox": set(),
     # A worker of a cluster starts a process, as others do.
     "cluster": {"sandbox"},
     "conformance": {"conform"},
-    "experiment": {"claims", "stats", "report", "book", "judges"},
+    "experiment": {"claims", "stats", "report", "judges"},
     # A process that judges calls what `experiment` would call itself.
     "judges": {"claims", "experiment", "sandbox"},
     # museum breaks what other rooms build, and shows which identities and claims notice.

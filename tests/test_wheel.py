@@ -9,6 +9,11 @@ import venv
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+from attnlab_theory.claims import CLAIMS
+from tests.book import browser
 
 ROOT = Path(__file__).parents[1]
 
@@ -84,3 +89,91 @@ def test_the_committed_board_is_printed_and_only_a_checkout_judges(attnlab, tmp_
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "--peers --install needs a checkout of attnlab" in done.stderr
+
+
+@pytest.mark.slow("pages of strangers, damaged and missing runs, links and formulas stay inside")
+def test_the_wheel_makes_the_book_and_a_browser_opens_every_page_of_it(attnlab, tmp_path, subtests):
+    """A minute and a half: builds the book and opens its pages. Nothing less sees what a reader sees."""
+    executable = browser.chromium()
+    (address,) = run(attnlab, "report", "--out", "book", cwd=tmp_path).splitlines()
+    book = tmp_path / "book"
+    assert address == (book / "index.html").resolve().as_uri()
+    told = json.loads((book / "files.json").read_text("utf-8"))
+    pages = sorted(book.rglob("*.html"))
+    with subtests.test("Sphinx warns of nothing"):
+        assert told["warnings"] == []
+    with subtests.test("every claim and every document has its page"):
+        names = {path.relative_to(book).as_posix() for path in pages}
+        assert {f"claims/{claim.name}.html" for claim in CLAIMS} <= names
+        documents = {path.relative_to(ROOT).with_suffix(".html").as_posix() for path in ROOT.glob("docs/**/*.md")}
+        assert documents <= names
+    with subtests.test("it is no larger than was promised"):
+        assert sum(path.stat().st_size for path in book.rglob("*") if path.is_file()) <= 40e6
+        assert max(path.stat().st_size for path in book.glob("claims/*.html")) <= 300e3
+    with subtests.test("links"):
+        assert [*browser.leading_nowhere(book)] == []
+    with subtests.test("nothing is written over files of others"):
+        (book / "notes.txt").write_text("somebody's own")
+        asked = [str(attnlab), "report", "--out", "book"]
+        done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "notes.txt is not a file of an earlier book" in done.stderr
+        (book / "notes.txt").unlink()
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": 1280, "height": 900})
+        said: list[str] = []
+        page.on("console", lambda each: said.append(f"{page.url}: {each.text}") if each.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
+        page.on("request", lambda each: None if each.url.startswith(("file:", "data:")) else said.append(each.url))
+        with subtests.test("every page loads from disk, asks nobody, and says nothing"):
+            for path in pages:
+                page.goto(path.as_uri())
+            assert said == []
+        with subtests.test("a newcomer finds the question in one click, and a paper in two"):
+            page.goto(address)
+            page.get_by_role("link", name="Why do two heads beat one?").click()
+            assert page.url.endswith("questions/two_heads_hedge.html")
+            page.goto(address)
+            page.locator("article").get_by_role("link", name="Your paper").click()
+            page.get_by_role("link", name="Rethinking Attention with Performers").click()
+            assert "What of arXiv 2009.14794 was checked" in page.locator("article").inner_text()
+        with subtests.test("search is typed, and finds"):
+            page.goto(address)
+            page.get_by_placeholder("Search").first.fill("two heads hedge")
+            page.keyboard.press("Enter")
+            page.locator("#search-results li a").first.wait_for()
+            assert "hedge" in page.locator("#search-results").inner_text().lower()
+        with subtests.test("the ledger is filtered and sorted, and its address holds the filter"):
+            page.goto((book / "ledger.html").as_uri())
+            page.get_by_label("topic").select_option("noisy_keys")
+            page.get_by_label("verdict").select_option("REFUTED")
+            assert page.url.endswith("#topic=noisy_keys&verdict=REFUTED")
+            shown = page.locator("#ledger tbody tr:visible")
+            topics = {row.get_attribute("data-topic") for row in shown.all()}
+            assert (topics, 0 < shown.count() < 40) == ({"noisy_keys"}, True)
+            page.get_by_role("button", name="claim").click()
+            names = shown.locator("td:first-child a").all_inner_texts()
+            assert names == sorted(names)
+            other = chromium.new_page()
+            other.goto(page.url)
+            assert other.locator("#ledger tbody tr:visible").count() == shown.count()
+            other.close()
+        with subtests.test("a token shows what it reads"):
+            page.goto((book / "labs" / "knowledge.html").as_uri())
+            page.locator(".attention .tokens button").nth(3).focus()
+            assert "Token 4 reads token" in page.locator(".attention [role=status]").inner_text()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            for name in browser.KINDS:
+                with subtests.test("axe finds nothing serious", page=name, scheme=scheme):
+                    page.goto((book / f"{name}.html").as_uri())
+                    found = Axe().run(page).response["violations"]
+                    serious = [each for each in found if each["impact"] in ("serious", "critical")]
+                    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in serious] == []
+        with subtests.test("no page is wider than a telephone"):
+            page.set_viewport_size({"width": 400, "height": 800})
+            for name in browser.KINDS:
+                page.goto((book / f"{name}.html").as_uri())
+                assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
+        chromium.close()

@@ -5,6 +5,7 @@ import html.parser
 import json
 import os
 import pty
+import re
 import xml.etree.ElementTree
 
 import pytest
@@ -15,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab_theory import exits
-from attnlab_theory.book import pages
 from attnlab_theory.cli import main
 from attnlab_theory.conform import report
 from attnlab_theory.conform.finding import Verdict
@@ -23,6 +23,7 @@ from attnlab_theory.conform.suite import Row
 from attnlab_theory.grader.classroom import gradebook
 from attnlab_theory.report import record, style, webpage
 from attnlab_theory.report.table import show
+from tests.book.strangers import html_of, pages_of
 from tests.report.test_record import FINDING
 
 COMMANDING = "\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b31m\x08\x7f\u202eback"
@@ -30,11 +31,22 @@ WRITTEN = r"\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b31m\x08\x7f\u202eback"
 
 
 def book_of(folder, **changes):
+    """The pages that tell of a finding, as one text of HTML."""
     finding = dataclasses.replace(FINDING, **changes)
+    words = changes.get("statement", "?")
     (folder / "mine.json").write_text(record.to_text([record.as_json(finding)]))
-    about = {"question": changes.get("statement", "?"), "budget": "quick", "seed": 0}
+    about = {
+        "question": words,
+        "budget": "quick",
+        "seed": 0,
+        "commit": words,
+        "command": words,
+        "versions": {words: words},
+    }
     (folder / "mine.run.json").write_text(json.dumps(about))
-    return pages.write(folder).read_text("utf-8")
+    pages, problems = pages_of(folder)
+    assert not problems
+    return "".join(map(html_of, pages.values()))
 
 
 ATTACKS = [
@@ -74,14 +86,23 @@ def elements_of(page):
 
 @pytest.mark.parametrize("words", ATTACKS)
 def test_nothing_in_a_finding_becomes_a_part_of_the_page(tmp_path, words):
-    plain = {name for name, _ in elements_of(book_of(tmp_path))}
+    before = elements_of(book_of(tmp_path))
+    plain, links = {name for name, _ in before}, {told.get("href", "").partition("#")[0] for _, told in before}
     page = book_of(tmp_path, statement=words, source=words, bound=words, claim=words, setting={words: words})
     for name, attributes in elements_of(page):
         assert name in MATHML or name in plain
         assert not any(each.startswith("on") for each in attributes)
-        assert attributes.get("href", "#mine") == "#mine"
+        link = attributes.get("href", "").partition("#")[0]
+        assert link in links or re.fullmatch(r"(claims/)?own\.[\w.-]+", link)
         assert name not in MATHML or not {"href", "style", "class"} & attributes.keys()
-    assert page.count("<math ") == page.count("</math>") == int("$" in words)
+    assert page.count("<math ") == page.count("</math>") == 2 * int("$" in words)
+
+
+@pytest.mark.parametrize("words", ["`````\n<script>alert(1)</script>", "# x\n\n---\n", "[x](javascript:alert(1))"])
+def test_nothing_in_a_finding_is_read_as_markdown(tmp_path, words):
+    page = book_of(tmp_path, statement=words, source=words, bound=words, claim=words, setting={words: words})
+    assert not {"script", "hr"} & {name for name, _ in elements_of(page)}
+    assert not any(told.get("href", "").startswith("javascript") for _, told in elements_of(page))
 
 
 def test_a_formula_of_the_lab_is_shown_as_before(tmp_path):

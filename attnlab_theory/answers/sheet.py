@@ -32,8 +32,8 @@ undecidable here if all that is decided carries it, and the rest is declared as 
 
 STATUS_STYLES = {SUPPORTED: "green", REFUTED: "magenta", UNDECIDABLE: "cyan", OPEN: "yellow"}
 
-JudgeClaim = Callable[[str], Findings]
-"""A function from the name of a claim to its findings. The caller knows the budget."""
+JudgeClaim = Callable[[str], Findings | None]
+"""A function from the name of a claim to its findings; None if nobody judges it. The caller knows the budget."""
 
 
 class Judged(NamedTuple):
@@ -114,6 +114,7 @@ def answered(
     options: Mapping[str, str] | None = None,
     own: Collection[str] = (),
     tried: Mapping[str, Sequence[Evidence]] | None = None,
+    tried_before: Mapping[str, Verdict] | None = None,
     seed: int = 0,
 ) -> Iterator[Answer]:
     """Answer some questions, one after the other: judge each claim and identity once, and fill in the numbers.
@@ -129,19 +130,21 @@ def answered(
         options: for each lab, the option of `attnlab LAB run` that names its arms.
         own: names of claims that are not the lab's, and that `judge_claim` judges, too.
         tried: further evidence for each question, by its id.
+        tried_before: verdicts of identities by name. None: they are tried now.
         seed: draws the cases on which identities are tried.
 
     Raises:
         ValueError: if evidence names no claim or identity, or `judge_claim` cannot judge.
     """
     claims = functools.cache(judge_claim) if judge_claim else None
-    verdicts = functools.cache(functools.partial(_judged, findings=claims, own=own, seed=seed))
+    verdicts = functools.cache(functools.partial(_judged, findings=claims, own=own, before=tried_before, seed=seed))
     runs, later = _by_name(recorded or ()), _by_name(fresh or ())
 
     def found(lab: str, name: str) -> Judged | None:
         if (lab, name) in runs or (lab, name) in later:
             return Judged(*(Findings(each.get((lab, name), ())) for each in (runs, later)))
-        return None if claims is None or not (_is_claim(name) or name in own) else Judged(claims(name))
+        judged = claims(name) if claims and (_is_claim(name) or name in own) else None
+        return None if judged is None else Judged(judged)
 
     def answer(entry: Entry) -> Answer:
         here = functools.partial(found, entry.lab)
@@ -196,8 +199,18 @@ def _by_name(findings: Iterable[Finding]) -> dict[tuple[str, str], list[Finding]
     return found
 
 
-def _judged(name: str, *, findings: JudgeClaim | None, own: Collection[str], seed: int) -> Evidence:
+def _judged(
+    name: str,
+    *,
+    findings: JudgeClaim | None,
+    own: Collection[str],
+    before: Mapping[str, Verdict] | None,
+    seed: int,
+) -> Evidence:
     identities = {identity.name: identity for identity in IDENTITIES}
+    if name in identities and before is not None:
+        verdict, expected = before.get(name), Verdict.REFUTED if identities[name].broken else Verdict.SUPPORTED
+        return Evidence(name=name, kind="identity", verdict=verdict, as_expected=verdict in (None, expected))
     if name in identities:
         trial = check_identity(identities[name], key_for(seed, "answers", name))
         verdict = Verdict.SUPPORTED if trial.holds else Verdict.REFUTED

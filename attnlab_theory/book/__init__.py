@@ -1,1 +1,1 @@
-"""The lab book: findings to one HTML page."""
+"""The book: findings, documents and docstrings to a folder of pages that opens from disk."""

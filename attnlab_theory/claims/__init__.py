@@ -38,7 +38,7 @@ CLAIMS: tuple[Claim, ...] = (
     *sharpness.CLAIMS,
     *precision.CLAIMS,
 )
-"""Every claim of the lab, in the order of the lab book. The list is written by hand: no folder is searched for
+"""Every claim of the lab, in the order of the book. The list is written by hand: no folder is searched for
 claims."""
 
 __all__ = [

@@ -15,11 +15,9 @@ def headings() -> dict[str, str]:
     Raises:
         ValueError: if the installation lacks the file.
     """
-    # A wheel carries it beside the experiments, a checkout in docs.
-    places = (library.folder() / "sources.md", library.folder().parent / "docs" / "sources.md")
-    path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        raise ValueError(f"no sources.md beside {library.folder()}; install attnlab again")
+    path = library.root() / "docs" / "sources.md"
+    if not path.is_file():
+        raise ValueError(f"there is no {path}; install attnlab again")
     named: dict[str, str] = {}
     for section in path.read_text("utf-8").split("\n## ")[1:]:
         heading, _, about = section.partition("\n")

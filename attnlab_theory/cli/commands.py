@@ -39,6 +39,9 @@ COMMANDS = {
     "answers": Entry(
         "cli.laws", "Answers", "Print the answer sheet of five homeworks, with evidence that is judged now."
     ),
+    "report": Entry(
+        "cli.book", "Report", "Write the book: every claim, source and answer on pages that open from disk."
+    ),
     "check": Entry(
         "cli.problems",
         "Check",

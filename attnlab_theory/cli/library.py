@@ -19,17 +19,22 @@ if TYPE_CHECKING:
     from attnlab_theory.experiment import Experiment
 
 
-def folder() -> Path:
-    """Where the experiments lie: inside the installed package, or beside it in a checkout.
+def root() -> Path:
+    """Where experiments, documents and committed results lie: the installed package, or the checkout around it.
 
     Raises:
         ValueError: if they are in neither place.
     """
     package = Path(attnlab_theory.__file__).parent
-    for place in (package / "experiments", package.parent / "experiments"):
-        if place.is_dir():
+    for place in (package, package.parent):
+        if (place / "experiments").is_dir():
             return place
     raise ValueError(f"no experiments beside {package}; install attnlab again")
+
+
+def folder() -> Path:
+    """Where the experiments lie."""
+    return root() / "experiments"
 
 
 BESIDE = {"reviews": ("tested",)}
@@ -37,10 +42,8 @@ BESIDE = {"reviews": ("tested",)}
 
 
 def trained(lab: str) -> Path:
-    """The committed run of a lab: inside the installed package, or beside it in a checkout."""
-    package = Path(attnlab_theory.__file__).parent
-    inside = package / "experiments" / lab
-    return inside if inside.is_dir() else package.parent / "figures" / lab
+    """The committed run of a lab."""
+    return root() / "figures" / lab
 
 
 def experiments() -> list["Experiment"]:

@@ -12,7 +12,7 @@ COMPILATIONS_PER_CLAIM = 4
 of a whole run, divided by its number of claims and by `compile_seconds`, on the machine of the committed results.
 """
 
-EXTRAS = {"report": "jinja2", "test": "pytest", "peers": "torch"}
+EXTRAS = {"book": "sphinx", "test": "pytest", "peers": "torch"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

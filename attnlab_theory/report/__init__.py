@@ -1,1 +1,1 @@
-"""Findings to JSON, terminal tables, the HTML lab book and one plot style."""
+"""Findings to JSON, terminal tables and one plot style."""

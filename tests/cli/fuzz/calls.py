@@ -24,6 +24,7 @@ GOOD: dict[tuple[str, ...], str] = {
     ("conform",): "{at}/absent.py::f",
     ("estimators",): "--queries {at}/x.npy --keys {at}/x.npy",
     ("museum",): "absent",
+    ("report",): "{at}/absent --out {at}/book",
     ("knowledge", "pretrain"): "vanilla {at}/text.txt --writing-params-path {at}/new",
     (
         "knowledge",
@@ -93,6 +94,7 @@ WORKING_ELSEWHERE: dict[tuple[str, ...], str] = {
     ("run",): "cli/test_run.py",
     ("answers",): "answers/test_sheet.py",
     ("museum",): "museum/test_museum.py",
+    ("report",): "test_wheel.py",
     ("grade",): "grader/test_gradebook.py",
     ("homework", "new"): "grader/test_own_questions.py",
     ("homework", "try"): "grader/test_own_questions.py",

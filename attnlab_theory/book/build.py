@@ -1,0 +1,155 @@
+"""Sources to pages: Sphinx runs in a temporary folder, and the finished book takes its place."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attnlab_theory import __version__, exits, files
+from attnlab_theory.answers.declarations import declared
+from attnlab_theory.answers.questions import Declared
+from attnlab_theory.book import runs
+from attnlab_theory.experiment import Experiment
+
+LIST = "files.json"
+"""The names of all files of a book. What is not named there is somebody else's, and is not written over."""
+
+PROCESSES = 2
+
+UNSEEN = re.compile(r"(scale\([^)]*\))|(\.\d\d)\d+|<!--.*?-->|(?<=>)\s+(?=<)", re.DOTALL)
+"""What nobody sees of a figure in SVG: less than a hundredth of a pixel, comments, and spaces. Scales stay."""
+
+CONF = """
+project = "attnlab"
+author = "the attnlab founders"
+release = {version!r}
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "attnlab_theory.book.sphinx"]
+source_suffix = {{".md": "markdown"}}
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+myst_dmath_double_inline = True
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+smartquotes = False
+default_role = "literal"
+add_module_names = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+html_theme = "furo"
+html_parts = {parts!r}
+html_title = "attnlab {version}"
+html_math_renderer = "mathml"
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+html_js_files = ["book.js"]
+html_extra_path = ["_extra"]
+html_show_search_summary = False  # a summary would be asked for by the page, which a browser forbids on disk
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {{"navigation_with_keys": False}}
+"""
+
+
+def write(
+    out: Path,
+    folders: Sequence[Path],
+    root: Path,
+    experiments: Sequence[Experiment],
+    labs: Mapping[str, Declared],
+    command: str,
+) -> tuple[str, ...]:
+    """Write the book into a folder.
+
+    Args:
+        out: the folder. An earlier book there is replaced.
+        folders: with results. What none of them has is shown as missing.
+        root: the folder with `docs` and `figures`.
+        experiments: of the lab, in the order of the book.
+        labs: what each lab declares, by its name.
+        command: that makes the book.
+
+    Returns:
+        A line for each file that is damaged. What it should hold is missing.
+
+    Raises:
+        ImportError: if the extra `book` is not installed.
+        ValueError: if a folder is missing, `out` holds what no book has, or it cannot be written.
+        RuntimeError: if Sphinx fails, with what it says.
+    """
+    import furo as _furo  # noqa: F401
+    import myst_parser as _myst  # noqa: F401
+    import sphinx as _sphinx  # noqa: F401
+
+    from attnlab_theory.book.catalogue import Catalogue
+    from attnlab_theory.book.documents import Documents
+    from attnlab_theory.book.pages import PARTS, Pages
+
+    fresh, _ = declared()
+    found = runs.read(folders, [experiment.name for experiment in experiments], list(labs), fresh)
+    with files.replacing_folder(out, names=LIST, read=folders) as made, tempfile.TemporaryDirectory() as temporary:
+        source = Path(temporary, "source")
+        catalogue = Catalogue(root, experiments, labs, found)
+        pages_of = {item.name: item.page for item in reversed(catalogue.items) if item.topic != "somebody's own"}
+        documents = Documents(root, pages_of.get)
+        pages = Pages(catalogue, documents, command)
+        for name, text in pages.every():
+            _put(source / name, text)
+        _put(source / "conf.py", CONF.format(version=__version__, parts=PARTS))
+        for name, text in pages.data.items():
+            _put(source / "_extra" / name, text)
+        for name, path in pages.figures.items():
+            _put(source / "_extra" / name, path)
+        for name in documents.files:
+            _put(source / "_extra" / name, root / name)
+        here = Path(__file__).parent
+        shutil.copytree(here / "static", source / "_static")
+        shutil.copytree(here / "templates" / "partials", source / "_templates" / "partials")
+        said = sphinx(source, made, Path(temporary, "doctrees"))
+        (made / ".buildinfo").unlink(missing_ok=True)
+        names = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
+        told = {"schema": 1, "attnlab": __version__, "warnings": said.splitlines(), "files": [*names, LIST]}
+        (made / LIST).write_text(json.dumps(told, indent=0) + "\n", "utf-8")
+    return found.problems
+
+
+def sphinx(source: Path, made: Path, doctrees: Path) -> str:
+    """Run Sphinx.
+
+    Args:
+        source: the folder with the sources.
+        made: the folder for the pages.
+        doctrees: a folder for what it keeps.
+
+    Returns:
+        Its warnings, a line each.
+
+    Raises:
+        RuntimeError: if it fails.
+    """
+    options = ["-b", "html", "-j", str(PROCESSES), "-q", "-d", str(doctrees), str(source), str(made)]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options],
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONSAFEPATH": "1", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = exits.visible(re.sub(r"\x1b\[[0-9;]*m", "", done.stderr)).replace(f"{source}/", "")
+    if done.returncode:
+        raise RuntimeError(f"Sphinx ended with exit code {done.returncode}:\n{said}")
+    return said
+
+
+def _put(path: Path, content: str | Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, Path) and content.suffix == ".svg":
+        path.write_text(UNSEEN.sub(r"\1\2", content.read_text("utf-8")), "utf-8")
+    elif isinstance(content, Path):
+        shutil.copyfile(content, path)
+    else:
+        path.write_text(content, "utf-8")

@@ -1,0 +1,63 @@
+"""What the book adds to Sphinx: formulas as MathML, a short navigation, and docstrings as they are."""
+
+import functools
+import re
+from typing import Any
+
+import furo
+from markupsafe import escape
+from sphinx.search.en import SearchEnglish
+
+from attnlab_theory.book.formulas import of_sphinx
+
+
+class English(SearchEnglish):
+    """English words for the search. The same words come again and again, and stemming them is slow."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._stems = functools.cache(super().stem)
+
+    def stem(self, word: str) -> str:
+        """The stem of a word."""
+        return self._stems(word)
+
+
+def navigation(context: dict[str, Any]) -> str:
+    """The parts of the book. Furo would write the list of all pages anew for each of hundreds of pages."""
+    lines = []
+    for name, title in context["parts_of_the_book"]:
+        here = context["pagename"] == name or context["pagename"].startswith(f"{name.removesuffix('index')}/")
+        mark = ' class="toctree-l1 current current-page"' if here else ' class="toctree-l1"'
+        now = ' aria-current="page"' if context["pagename"] == name else ""
+        way = context["pathto"](name)
+        lines.append(f'<li{mark}><a class="reference internal" href="{way}"{now}>{escape(title)}</a></li>')
+    return f"<ul>{''.join(lines)}</ul>"
+
+
+def as_it_is(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Our docstrings are no reStructuredText: between bars is an absolute value."""
+    in_doctest = False
+    for at, line in enumerate(lines):
+        in_doctest = line.lstrip().startswith(">>>") or (in_doctest and bool(line.strip()))
+        if not in_doctest:
+            escaped = line.replace("|", "\\|").replace("**", "\\*\\*")
+            lines[at] = re.sub(r"(?<!`)(`[^`]+`)(?=\w)", r"\1\\ ", escaped)
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Called by Sphinx, which knows this file by the name in `conf.py`."""
+    app.add_html_math_renderer("mathml", inline_renderers=of_sphinx(False), block_renderers=of_sphinx(True))
+    app.add_search_language(English)
+    app.add_config_value("html_parts", (), "html")
+    app.connect("autodoc-process-docstring", as_it_is, priority=100)
+    app.connect("html-page-context", _with_parts, priority=1)
+    furo._compute_navigation_tree = navigation
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _with_parts(app: Any, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    titles = app.env.titles
+    context["parts_of_the_book"] = [
+        (name, titles[name].astext()) for name in app.config.html_parts if name in titles
+    ]

@@ -1,0 +1,46 @@
+"""What a browser finds in a folder of pages: errors, requests, links that lead nowhere, and what axe finds."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+KINDS = (
+    *("index", "ledger", "open", "museum", "conformance", "sources/index", "homeworks/practical4", "words"),
+    *("claims/two-heads-error", "questions/two_heads_hedge", "labs/knowledge", "labs/captions", "api/attention"),
+    *("sources/choromanski-et-al-2021", "docs/mathematics/noisy_keys", "figures/conformance/README", "search"),
+)
+"""One page of each kind."""
+
+LINK = re.compile(r'<(?:a|img|link|script)\b[^>]*?\b(?:href|src)="([^"]*)"')
+ANCHOR = re.compile(r'\bid="([^"]*)"')
+
+
+def chromium() -> str:
+    """The path of the browser. Where there is none the test is skipped, but CI has to have one."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None and os.environ.get("CI"):
+        pytest.fail("CI installs chromium (.ci/run), and there is none: the book was not opened")
+    if found is None:
+        pytest.skip("NO BROWSER: the pages of the book are not opened; apt-get install chromium")
+    return found
+
+
+def leading_nowhere(book: Path) -> Iterator[str]:
+    """Links inside the book whose page, file or anchor does not exist."""
+    texts = {path: path.read_text("utf-8") for path in book.rglob("*.html")}
+    anchors = {path: {*ANCHOR.findall(text), ""} for path, text in texts.items()}
+    for path, text in texts.items():
+        for link in dict.fromkeys(LINK.findall(text)):
+            target, _, anchor = link.partition("#")
+            target = target.partition("?")[0]
+            if re.match(r"[a-z]+:", link):
+                continue
+            there = Path(os.path.normpath(path.parent / target)) if target else path
+            if not there.is_file():
+                yield f"{path.relative_to(book)}: {link} leads nowhere"
+            elif anchor and "=" not in anchor and there in anchors and anchor not in anchors[there]:
+                yield f"{path.relative_to(book)}: {link} names nothing of its page"
