@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -326,3 +327,48 @@ def test_a_file_that_has_no_room_keeps_what_was_there_and_names_itself(tmp_path,
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert {path.name for path in tmp_path.iterdir()} == {"one.json", "marks.jsonl"}
     assert (tmp_path / "one.json").read_text() == "[]"
+
+
+def book(folder, names=("a.html",)):
+    """Writes a folder by `replacing_folder`."""
+    with files.replacing_folder(folder, names="files.json") as made:
+        for name in names:
+            (made / name).write_text("a page")
+        told = {"schema": 1, "attnlab": "0", "files": [*names, "files.json"]}
+        (made / "files.json").write_text(json.dumps(told))
+
+
+def test_a_folder_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path):
+    book(tmp_path / "book", ["a.html", "b.html"])
+    book(tmp_path / "book", ["c.html"])
+    assert {path.name for path in (tmp_path / "book").iterdir()} == {"c.html", "files.json"}
+    assert [path.name for path in tmp_path.iterdir()] == ["book"]
+
+
+@pytest.mark.parametrize("foreign", ["notes.txt", "deep/notes.txt", ""])
+def test_a_folder_with_files_of_others_is_not_replaced(tmp_path, foreign):
+    folder = tmp_path / "book"
+    book(folder)
+    if foreign:
+        (folder / foreign).parent.mkdir(exist_ok=True)
+        (folder / foreign).write_text("mine")
+    else:
+        (folder / "files.json").write_text('{"files": ["a.html", "files.json"]}')
+    with pytest.raises(ValueError, match="is not a file of an earlier book: choose another folder with --out"):
+        book(folder, ["c.html"])
+    assert (folder / "a.html").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["book"]
+
+
+def test_a_folder_stays_as_it_was_if_the_block_fails_or_a_file_has_its_name(tmp_path):
+    book(tmp_path / "book")
+    with contextlib.suppress(RuntimeError), files.replacing_folder(tmp_path / "book", names="files.json") as made:
+        (made / "b.html").write_text("half a book")
+        raise RuntimeError
+    assert {path.name for path in (tmp_path / "book").iterdir()} == {"a.html", "files.json"}
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ValueError, match="file is not a file of an earlier book"):
+        book(tmp_path / "file")
+    with pytest.raises(ValueError, match="would be read and written over"):
+        files.replacing_folder(tmp_path / "book", names="files.json", read=[tmp_path / "book"]).__enter__()
+    assert {path.name for path in tmp_path.iterdir()} == {"book", "file"}

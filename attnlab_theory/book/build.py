@@ -21,8 +21,10 @@ LIST = "files.json"
 
 PROCESSES = 2
 
-UNSEEN = re.compile(r"(scale\([^)]*\))|(\.\d\d)\d+|<!--.*?-->|(?<=>)\s+(?=<)", re.DOTALL)
-"""What nobody sees of a figure in SVG: less than a hundredth of a pixel, comments, and spaces. Scales stay."""
+UNSEEN = re.compile(
+    r"(scale\([^)]*\))|(\.\d\d)\d+|DejaVuSans-|<!--.*?-->|(?<=>)\s+(?=<)|(?<=[;:]) (?=[\w#-])| +(?=\n)", re.DOTALL
+)
+"""What nobody sees of a figure in SVG: less than a hundredth of a pixel, names of glyphs, comments, and spaces."""
 
 CONF = """
 project = "attnlab"
@@ -51,6 +53,7 @@ html_extra_path = ["_extra"]
 html_show_search_summary = False  # a summary would be asked for by the page, which a browser forbids on disk
 html_copy_source = False
 html_show_sourcelink = False
+html_show_copyright = False
 html_theme_options = {{"navigation_with_keys": False}}
 """
 
@@ -102,10 +105,8 @@ def write(
         _put(source / "conf.py", CONF.format(version=__version__, parts=PARTS))
         for name, text in pages.data.items():
             _put(source / "_extra" / name, text)
-        for name, path in pages.figures.items():
+        for name, path in {**documents.files, **pages.figures}.items():
             _put(source / "_extra" / name, path)
-        for name in documents.files:
-            _put(source / "_extra" / name, root / name)
         here = Path(__file__).parent
         shutil.copytree(here / "static", source / "_static")
         shutil.copytree(here / "templates" / "partials", source / "_templates" / "partials")

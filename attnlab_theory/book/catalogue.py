@@ -79,9 +79,21 @@ class Item:
 
     @functools.cached_property
     def findings(self) -> Findings:
-        """At every setting; those of fresh seeds last."""
-        every = () if self.run is None else (*self.run.findings, *self.run.fresh)
-        return Findings(f for f in every if f.claim == self.name)
+        """At every setting. Where fresh seeds decide, theirs; the earlier one too, if it contradicts the claim."""
+        if self.run is None:
+            return Findings()
+        fresh = [f for f in self.run.fresh if f.claim == self.name]
+        again = [f.setting for f in fresh]
+        return Findings((*(f for f in self._first if f.setting not in again or _contradicts(f)), *fresh))
+
+    @property
+    def _first(self) -> Findings:
+        return Findings(f for f in (self.run.findings if self.run else ()) if f.claim == self.name)
+
+    @property
+    def earlier(self) -> Findings:
+        """What the first run found where fresh seeds decide."""
+        return Findings(f for f in self._first if f not in self.findings)
 
     @functools.cached_property
     def tally(self) -> Tally | None:
@@ -124,6 +136,10 @@ class Item:
         return next(((match[1], match[2]) for match in found if match), None)
 
 
+def _contradicts(finding: Finding) -> bool:
+    return finding.verdict != Verdict.INCONCLUSIVE and not finding.as_expected
+
+
 def slug(words: str) -> str:
     """A name for a page: it has letters, digits and hyphens alone."""
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
@@ -161,8 +177,14 @@ class Catalogue:
         self.fresh, self.undecidable = declared()
 
     def _of_theory(self) -> Iterable[Item]:
-        for experiment in self.experiments:
+        told: list[Claim] = []
+        known = self.runs.every
+        # A claim of two experiments is told of once, by one that somebody has run.
+        for experiment in sorted(self.experiments, key=lambda experiment: experiment.name not in known):
             for claim in experiment.claims:
+                if claim in told:
+                    continue
+                told.append(claim)
                 topic = claim.kind.__module__.split(".")[2]
                 yield Item(
                     name=claim.name,
@@ -175,7 +197,7 @@ class Catalogue:
                     lab="",
                     question=experiment.question,
                     claim=claim,
-                    run=self.runs.every.get(experiment.name),
+                    run=known.get(experiment.name),
                 )
 
     def _of_labs(self) -> Iterable[Item]:

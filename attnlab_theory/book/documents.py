@@ -8,6 +8,8 @@ from pathlib import Path, PurePosixPath
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
 """Documents outside of `docs`."""
 
+PACKAGE = Path(__file__).parents[1]
+
 PAGES_OF_RUNS = "figures/**/README.md"
 """The pages that runs have written."""
 
@@ -27,8 +29,8 @@ class Documents:
     def __init__(self, root: Path, page_of: Callable[[str], str | None]) -> None:
         self._root, self._page_of = root, page_of
         self.names = tuple(self._found())
-        self.files: set[str] = set()
-        """Files that pages link to or show. They go into the book as they are."""
+        self.files: dict[str, Path] = {}
+        """Files that pages link to or show, by their paths in the book. They go into it as they are."""
 
     def _found(self) -> Iterable[str]:
         paths = [*sorted((self._root / "docs").rglob("*.md")), *(self._root / name for name in TOP)]
@@ -68,7 +70,8 @@ class Documents:
         name = os.path.normpath(here / path) if path else document
         if name == page and not path:
             return match[0]
-        place = self._root / name
+        inside = name.startswith("attnlab_theory/")
+        place = PACKAGE.parent / name if inside else self._root / name
         if place.suffix == ".png" and place.with_suffix(".svg").is_file():
             name, place = name[:-4] + ".svg", place.with_suffix(".svg")
         if (place / "README.md").is_file():
@@ -79,7 +82,7 @@ class Documents:
             return f"[{words}]({_way('mathematics.md', there)})"
         if not place.is_file():
             return words  # a checkout has it, and the book does not
-        self.files.add(name)
+        self.files[name] = place
         if mark:
             return f'<img class="figure" src="{_way(name, there)}" alt="{_plain(words)}">'
         return f'<a href="{_way(name, there)}">{words}</a>'

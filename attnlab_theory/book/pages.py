@@ -187,7 +187,9 @@ class Pages:
             note = f"\n\n{left} more settings are in the JSON below." if left else ""
             sections.append(f"## At every setting\n\n{raw(tables)}{note}")
         else:
-            sections.append("## Predicted and measured\n\n" + raw(parts.missing(item.command)))
+            sections.append(
+                "## Predicted and measured\n\n" + raw(parts.missing(item.command, item.run is not None))
+            )
         sections.append("## Rival and foils\n\n" + raw(parts.rivals(item, every.foils(item))))
         if section:
             link = f"From [{section.topic}: {section.title}](../{document}#{section.anchor})."
@@ -195,7 +197,7 @@ class Pages:
             sections.append(f"## Derivation\n\n{link}\n\n{text}")
         if item.claim is not None:
             shown = "\n\n".join(
-                f"**{heading}**, `{path}`:\n\n{fenced(lines, 'python')}"
+                f"**{heading}**, `{path}`:\n\n{fenced(lines)}"
                 for heading, path, lines in code.pieces(item.claim, every.root)
             )
             sections.append(f"## Source code\n\n{shown}")
@@ -432,7 +434,10 @@ class Pages:
                 rows.append((item, ["A conjecture: nobody knows what to expect.", *why], ""))
             elif undecided or item.verdict == MISSING:
                 several = f"{len(undecided)} of {len(item.findings)} settings are undecided." if undecided else ""
-                rows.append((item, why or ["More draws or more training runs may decide it."], several))
+                asked = (
+                    "More draws or more training runs may decide it." if undecided else "No run has asked it yet."
+                )
+                rows.append((item, why or [asked], several))
         return page(
             "Open", "What is not decided, why, and the command that asks again.", raw(self._parts.opened(rows))
         )
@@ -515,8 +520,8 @@ def intuition(text: str) -> str:
 def alternative_of(path: Path) -> str:
     """What a figure shows, in words: the title that it was drawn with."""
     text = path.read_text("utf-8", "replace")
-    groups = re.findall(r'^  <g id="text_\d+">\n((?: *<!-- .* -->\n)+)', text, flags=re.MULTILINE)
-    titles = [" ".join(re.findall("<!-- (.*) -->", group)) for group in groups]
+    groups = re.findall(r'^  <g id="text_\d+">\n(.*?)^  </g>', text, flags=re.MULTILINE | re.DOTALL)
+    titles = [" ".join(re.findall("<!-- (.*?) -->", group)) for group in groups]
     shown = [title for title in titles if not title.startswith(("line: ", "interval: "))]
     return visible(plain(shown[0])) if shown else path.stem.replace("_", " ")
 

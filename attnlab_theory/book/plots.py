@@ -93,7 +93,7 @@ def _along(findings: Findings) -> str | None:
 def _curves(field: str, groups: dict[tuple[Any, ...], list[Finding]], alternative: str) -> Markup:
     every = [finding for group in groups.values() for finding in group if is_number(finding.setting[field])]
     x = scale((f.setting[field] for f in every), LEFT, WIDTH - RIGHT, spread=20)
-    y = scale(_ends(every), HEIGHT - BOTTOM, TOP, spread=100)
+    y = scale(_ends(every), HEIGHT - BOTTOM, TOP, spread=20)
     parts = [_axes(x, y, field)]
     common = set.intersection(*(set(key) for key in groups)) if len(groups) > 1 else set(next(iter(groups)))
     for number, (key, group) in enumerate(groups.items()):

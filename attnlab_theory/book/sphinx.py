@@ -45,12 +45,18 @@ def as_it_is(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
             lines[at] = re.sub(r"(?<!`)(`[^`]+`)(?=\w)", r"\1\\ ", escaped)
 
 
+def with_short_names(app: Any, what: str, name: str, thing: Any, options: Any, given: str, returned: str) -> Any:
+    """An array is called Array in a signature, as in the source code."""
+    return tuple(text and text.replace("jaxlib._jax.Array", "Array") for text in (given, returned))
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx, which knows this file by the name in `conf.py`."""
     app.add_html_math_renderer("mathml", inline_renderers=of_sphinx(False), block_renderers=of_sphinx(True))
     app.add_search_language(English)
     app.add_config_value("html_parts", (), "html")
     app.connect("autodoc-process-docstring", as_it_is, priority=100)
+    app.connect("autodoc-process-signature", with_short_names)
     app.connect("html-page-context", _with_parts, priority=1)
     furo._compute_navigation_tree = navigation
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

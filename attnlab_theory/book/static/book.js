@@ -80,9 +80,12 @@ function attention(box) {
     const marks = head.tokens.map((token) => element("button", { type: "button", textContent: token === " " ? "␣" : token }));
     const read = (at) => {
       const weights = head.weights[at] ?? [];
-      marks.forEach((mark, i) => mark.style.setProperty("--weight", Number(weights[i]) || 0));
-      marks.forEach((mark, i) => mark.classList.toggle("reading", i === at));
-      const most = weights.indexOf(Math.max(...weights));
+      const largest = Math.max(...weights);
+      const most = weights.indexOf(largest);
+      for (const [i, mark] of marks.entries()) {
+        mark.style.setProperty("--weight", weights[i] / largest || 0);
+        mark.classList.toggle("reading", i === at);
+      }
       said.textContent = `Token ${at + 1} reads token ${most + 1} most, with weight ${Number(weights[most]).toFixed(2)}.`;
     };
     marks.forEach((mark, at) => ["mouseenter", "focus", "click"].forEach((on) => mark.addEventListener(on, () => read(at))));

@@ -1,0 +1,148 @@
+"""The pages of the book as Markdown: what stands on them, in which order, and what if a run is missing."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.answers.declarations import declared
+from attnlab_theory.book import formulas, plots, runs
+from attnlab_theory.book.catalogue import Catalogue
+from attnlab_theory.book.documents import Documents
+from attnlab_theory.book.pages import Pages, alternative_of
+from attnlab_theory.claims import CLAIMS, Findings
+from attnlab_theory.cli import library
+from attnlab_theory.report.record import read_findings
+from attnlab_theory.stats import Interval
+from tests.report.test_record import FINDING
+
+ROOT = Path(__file__).parents[2]
+
+
+def book_of(found):
+    labs = {**library.labs(), "heads": library.heads()}
+    catalogue = Catalogue(ROOT, library.experiments(), labs, found)
+    return catalogue, Pages(
+        catalogue, Documents(ROOT, {i.name: i.page for i in catalogue.items}.get), "attnlab report"
+    )
+
+
+@pytest.fixture(scope="module")
+def book():
+    """The committed results."""
+    names = [experiment.name for experiment in library.experiments()]
+    return book_of(runs.read([ROOT / "figures"], names, [*library.labs(), "heads"], declared()[0]))
+
+
+def test_the_page_of_a_claim_tells_everything_in_this_order(book):
+    """Loads every experiment and lab."""
+    catalogue, pages = book
+    page = pages._claim(catalogue.by_name["two-heads-error"])
+    assert re.findall("^## (.+)$", page, flags=re.MULTILINE) == [
+        *("What it is about", "Hypotheses", "Predicted and measured", "At every setting", "Rival and foils"),
+        *("Derivation", "Source code", "The command", "How to cite it"),
+    ]
+    derivation = catalogue.sections["noisy_keys", "two-heads-hedge"].text
+    for part in (
+        "predicted 0.02468, measured 0.0247 ± 0.0025",
+        "bounded: draws lie in [0, 1.5001]",
+        "They err half as much as one head of the same strength.",
+        derivation.split(". ")[0],
+        "def two_heads_error(",
+        "attnlab run two_heads_hedge::two-heads-error --budget full --seed 0",
+        "attnlab:two-heads-error",
+        "@misc{attnlab-two-heads-error",
+    ):
+        assert part in page
+    told = json.loads(pages.data["claims/two-heads-error.json"])
+    assert len(told["findings"]) == len(catalogue.by_name["two-heads-error"].findings) == 9
+
+
+def test_a_run_that_is_missing_is_shown_as_missing_with_its_command():
+    catalogue, pages = book_of(runs.Runs(every={}))
+    page = pages._claim(catalogue.by_name["two-heads-error"])
+    assert "attnlab run two_heads_hedge::two-heads-error</code> makes what is missing" in page
+    front = pages._front()
+    assert "two_heads_hedge: <code>attnlab run two_heads_hedge</code>" in front
+    assert "knowledge: <code>attnlab knowledge run</code>" in front
+
+
+def test_a_paper_lists_the_claims_that_name_it_and_where(book):
+    _, pages = book
+    page = dict(pages._sources())["sources/choromanski-et-al-2021.md"]
+    assert "What of arXiv 2009.14794 was checked" in page
+    named = [claim.name for claim in CLAIMS if "Choromanski et al. 2021" in claim.source]
+    assert named
+    assert all(f"../claims/{name}.html" in page for name in named)
+
+
+def test_every_claim_and_statement_has_a_page_of_its_own(book):
+    catalogue, _ = book
+    pages = [item.page for item in catalogue.items]
+    assert len(pages) == len(set(pages))
+    assert {claim.name for claim in CLAIMS} <= set(pages)
+
+
+def test_what_fresh_seeds_decide_is_told_by_them(book):
+    catalogue, _ = book
+    (item,) = [item for item in catalogue.items if item.earlier and item.lab == "captions"][:1]
+    assert all(f in item.run.fresh for f in item.findings if f.setting in [e.setting for e in item.earlier])
+    unexpected = [f for each in catalogue.items for f in each.findings if not f.as_expected]
+    assert {f.verdict for f in unexpected} <= {"INCONCLUSIVE"}
+
+
+def test_every_formula_of_claims_and_of_the_mathematics_is_drawn(subtests):
+    texts = {claim.name: claim.statement for claim in CLAIMS}
+    texts |= {path.name: path.read_text("utf-8") for path in (ROOT / "docs" / "mathematics").glob("*.md")}
+    for name, text in texts.items():
+        with subtests.test(name):
+            found = re.findall(
+                r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.sub("```.*?```|`[^`]*`", "", text, flags=re.DOTALL), re.DOTALL
+            )
+            assert [f for f in map("".join, found) if not formulas.mathml(f).startswith("<math")] == []
+
+
+def test_the_alternative_text_of_a_figure_is_the_finding_that_its_title_states():
+    figures = ROOT / "figures"
+    assert alternative_of(figures / "two_heads_hedge.svg") == (
+        "Two heads hedge: their output is near the wanted average in 89 % of problems, that of one head in 1.5 %"
+    )
+    short = [path.name for path in figures.glob("*.svg") if len(alternative_of(path).split()) < 4]
+    assert short == []
+
+
+def test_a_picture_has_a_line_for_what_was_predicted_and_an_interval_for_each_measurement():
+    found = read_findings(ROOT / "figures" / "two_heads_hedge.json").of("two-heads-error")
+    picture = plots.picture(found, "<what> it shows")
+    assert (picture.count('class="line"'), picture.count('class="interval"')) == (1, len(found))
+    assert 'aria-label="&lt;what&gt; it shows"' in picture
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -1e308, True, "x", None], ids=["huge", "low", "bool", "text", "nothing"]
+)
+def test_a_picture_is_drawn_of_whatever_a_file_holds(value):
+    wide = dataclasses.replace(FINDING, predicted=Interval(-1e308, 1e308), setting={"x": value, "y": 1.0})
+    assert "<svg" in plots.picture(Findings([wide, dataclasses.replace(FINDING, setting={"x": 2.0, "y": 3})]), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[a](limits.md#x)", "[a](../docs/mathematics/limits.md#x)"),
+        ("[a](#x)", "[a](../docs/mathematics/noisy_keys.md#x)"),
+        ("`two-heads-error`", "[`two-heads-error`](two-heads-error.md)"),
+        ("`not-a-claim`", "`not-a-claim`"),
+        ("![a](../../figures/copying.png)", '<img class="figure" src="../figures/copying.svg" alt="a">'),
+        ("[a](../../figures/knowledge)", "[a](../figures/knowledge/README.md)"),
+        ("[a](../../attnlab_theory/axes.py)", '<a href="../attnlab_theory/axes.py">a</a>'),
+        ("[a](../../absent.py)", "a"),
+        ("```\n[a](limits.md)\n```", "```\n[a](limits.md)\n```"),
+        ("[a](https://arxiv.org)", "[a](https://arxiv.org)"),
+    ],
+)
+def test_links_of_a_document_lead_to_pages_of_the_book(text, told):
+    documents = Documents(ROOT, {"two-heads-error": "two-heads-error"}.get)
+    assert documents.moved(text, "docs/mathematics/noisy_keys.md", "claims/x.md") == told
