@@ -21,8 +21,6 @@ def draw_figure(findings: Findings):
             sink, chosen, "n", series=series, label=rf"scores that spread by $\sigma = {spread:g}$"
         )
         style.draw_measured(sink, chosen, "n", series=series)
-    longest = findings.of("softmax-plus-one-keeps-a-random-head-quiet", spread=1.0)
-    style.draw_measured(sink, longest, "n")
     quiet = findings.of("softmax-plus-one-keeps-a-random-head-quiet")
     style.draw_refuted(sink, quiet, "n", label=f"said to stay quiet: at least {quiet[0].predicted.low:g}")
     sink.set_xscale("log", base=2)
