@@ -256,7 +256,7 @@ def test_no_lab_imports_another(subtests):
 
 
 TOPICS = {"selecting", "noisy_keys", "routing", "positions", "features", "sparse", "limits", "cost"}
-TOPICS |= {"memory", "selection", "recency", "sinks", "sharpness", "precision"}
+TOPICS |= {"memory", "selection", "shared_keys", "recency", "sinks", "sharpness", "precision"}
 
 
 def files_by_topic(room: Path) -> dict[str, set[str]]:

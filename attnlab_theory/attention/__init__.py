@@ -39,6 +39,7 @@ from attnlab_theory.attention.heads import (
     multi_head_attention,
     split_heads,
 )
+from attnlab_theory.attention.latent import latent_attention
 from attnlab_theory.attention.linear import (
     feature_attention,
     key_shift,
@@ -108,6 +109,7 @@ __all__ = [
     "hyperbolic_features",
     "interpolated_frequencies",
     "key_shift",
+    "latent_attention",
     "left_of",
     "length_mask",
     "linear_attention",

@@ -100,6 +100,16 @@ def _memory(case: Tokens, corrected: Array) -> Array:
     return (q @ k.T * left) @ (jnp.linalg.inv(overlaps) @ (beta[:, None] * v))
 
 
+def latent(case: Tokens, causal: bool) -> Array:
+    """All keys and values, made of the latent rows one by one."""
+    q, c, to_keys, to_values = zoo.latent_case(case, case.x)
+    mask = causal_mask(len(c)) if causal else None
+    heads = [
+        attention(q[h], c @ to_keys[h].T, c @ to_values[h].T, mask, scale=case.scale) for h in range(len(to_keys))
+    ]
+    return jnp.concatenate(heads, axis=1)
+
+
 def forgetting(case: Tokens, causal: bool) -> Array:
     """Every log gate between a query and a key, added up by a product of matrices."""
     q, k, _ = zoo.projections(case).of(case.x)
@@ -125,6 +135,7 @@ DEFINITIONS: dict[str, Definition] = {
     "delta rule": delta_rule,
     "delta rule in chunks": delta_rule,
     "forget gates": forgetting,
+    "latent attention": latent,
 }
 
 IDENTITIES = tuple(

@@ -20,6 +20,7 @@ from attnlab_theory.attention import (
     causal_mask,
     differential_attention,
     grouped_query_attention,
+    latent_attention,
     mixers,
     normed,
     ntk_frequencies,
@@ -165,6 +166,24 @@ def _top_k(case: Tokens, causal: bool) -> Mixer:
     return mixers.top_k_mixer(projections(case), k=2, scale=case.scale, causal=causal)
 
 
+def latent_case(case: Tokens, x: Array) -> tuple[Array, Array, Array, Array]:
+    """Queries of two heads, latent rows of width 3, and the matrices from a row to a head's key and value."""
+    q, c = split_heads(x @ case.w_q, 2), (x @ case.w_k)[:, :3]
+    to_keys, to_values = (y.reshape(-1)[:12].reshape(2, 2, 3) for y in (case.table, case.w_v))
+    return q, c, to_keys, to_values
+
+
+def _latent(case: Tokens, causal: bool) -> Mixer:
+    """Absorbed: no key is made."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        past = causal_mask(len(x)) if causal else None
+        heads = latent_attention(*latent_case(case, x), past, scale=case.scale, absorbed=True)
+        return jnp.concatenate(list(heads), axis=1)
+
+    return HeadMixer(name="latent attention", mix=mix, causal=causal)
+
+
 def _fast_weights(case: Tokens, rule: Rule, chunk: int | None) -> Mixer:
     return mixers.fast_weight_mixer(projections(case), case.table[:2].T, rule=rule, chunk=chunk)
 
@@ -224,6 +243,19 @@ def _fast_weight_rounding(case: Tokens) -> float:
     key_error, query = 2 * width**0.5 * k_error + eps * (width / 2 + 4), width**0.5 * q
     answers = memory_rounding(n, width, eps, query=query, value=v, key_error=key_error, gate_error=gate_error)
     return answers + n * (query * v_error + width**0.5 * q_error * v)
+
+
+def _latent_rounding(case: Tokens) -> float:
+    """A score multiplies a query, a matrix and a row, in either order: sums of d, of m and of the tokens' width."""
+    eps, (n, width) = epsilon(case.x), case.x.shape
+    x, w_q, w_k, table, w_v = (np.abs(host(y)) for y in (case.x, case.w_q, case.w_k, case.table, case.w_v))
+    q, c = x @ w_q, (x @ w_k)[:, :3]
+    to_keys, to_values = (y.reshape(-1)[:12].reshape(2, 2, 3) for y in (table, w_v))
+    heads = ((q[:, 2 * h : 2 * h + 2] @ to_keys[h] @ c.T) for h in range(2))
+    score = float(case.scale) * max(float(np.max(head, initial=0.0)) for head in heads)
+    value = max(float(np.max(c @ to_values[h].T, initial=0.0)) for h in range(2))
+    terms = eps * (width + 5 + 8)
+    return value * (weight_rounding(terms * score, n, eps) + terms + eps * (n / 2 + 1))
 
 
 def _forgetting_rounding(case: Tokens) -> float:
@@ -369,6 +401,8 @@ SUBJECTS: tuple[Subject, ...] = (
     ),
     # Equal scores are ranked by position, and rounding may part them in a longer sequence.
     *_both("top-k", _top_k, permutes=None),
+    # Its values are made of latent rows: with equal values of a case they are not equal.
+    *_both("latent attention", _latent, permutes=True, sums_to_one=None, in_hull=None, rounding=_latent_rounding),
     Subject(
         name="forget gates, causal",
         build=_forgetting,

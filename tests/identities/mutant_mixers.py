@@ -11,6 +11,7 @@ from attnlab_theory.attention import (
     causal_mask,
     fast_weight_attention,
     forget_gate_bias,
+    latent_attention,
     linked_mask,
     positive_features,
 )
@@ -89,6 +90,13 @@ def corrected_by_what_was_before_the_decay(case):
     return jnp.stack(rows)
 
 
+def absorbed_into_the_key(case):
+    """The matrix of the first head absorbed for both."""
+    q, c, to_keys, to_values = zoo.latent_case(case, case.x)
+    shared = jnp.broadcast_to(to_keys[:1], to_keys.shape)
+    return jnp.concatenate(list(latent_attention(q, c, shared, to_values, scale=case.scale, absorbed=True)), axis=1)
+
+
 def gate_of_the_key_itself(case):
     """A forget gate that lowers the score of its own token, too."""
     log_gates = jax.nn.log_sigmoid(case.x @ case.table[0])
@@ -98,6 +106,7 @@ def gate_of_the_key_itself(case):
 
 
 MIXERS = (
+    dense.equals_definition(subject("one matrix for all heads", absorbed_into_the_key), dense.latent, False),
     dense.equals_definition(subject("decays after the write", decays_after_the_write), dense.fast_weights, True),
     dense.equals_definition(
         subject("corrected before the decay", corrected_by_what_was_before_the_decay), dense.delta_rule, True
