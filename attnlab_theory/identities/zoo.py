@@ -384,7 +384,8 @@ SUBJECTS: tuple[Subject, ...] = (
         prefixes=True,
         lengths=PAST_BLOCKS,
         rounding=_fast_weight_rounding,
-        **UNBOUND,
+        sums_to_one=None,
+        in_hull=None,
     ),
     *(
         Subject(
@@ -400,7 +401,7 @@ SUBJECTS: tuple[Subject, ...] = (
         for name, chunk in (("delta rule", None), ("delta rule in chunks", 3))
     ),
     # Equal scores are ranked by position, and rounding may part them in a longer sequence.
-    *_both("top-k", _top_k, permutes=None),
+    _causal("top-k, causal", _top_k, causal=True),
     # Its values are made of latent rows: with equal values of a case they are not equal.
     *_both("latent attention", _latent, permutes=True, sums_to_one=None, in_hull=None, rounding=_latent_rounding),
     Subject(

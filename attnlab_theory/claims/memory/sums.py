@@ -95,7 +95,7 @@ def error_of_a_key(key: PRNGKeyArray, setting: Read) -> Scalar:
     """The squared distance of what the memory answers to the key from its value."""
     k, values = unit_keys(key, setting.n, setting.d), jnp.eye(setting.n)
     state = fast_weights(k, values, rule=setting.rule, decay=setting.decay, beta=setting.beta)
-    wanted = (jnp.arange(setting.n) == setting.n - 1 - setting.age).astype(k.dtype)
+    wanted = (jnp.arange(setting.n, dtype=k.dtype) == setting.n - 1 - setting.age).astype(k.dtype)
     return jnp.sum((state @ (wanted @ k) - wanted) ** 2)
 
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory.attention import attention, causal_mask
 from attnlab_theory.axes import Scalar
@@ -36,7 +36,7 @@ def _reached(
     at = jnp.arange(1, ones.shape[0] + 1, dtype=ones.dtype)[:, None]
     past = causal_mask(ones.shape[0])
 
-    def layer(_: Scalar, x: Float[Array, "t 1"]) -> Float[Array, "t 1"]:
+    def layer(_: Int[Array, ""], x: Float[Array, "t 1"]) -> Float[Array, "t 1"]:
         return skip * x + (1 - skip) * attention(ones, ones, x, past, scale=1.0)
 
     counted = ((at >= start) & (at <= stop)).astype(ones.dtype)
@@ -46,7 +46,7 @@ def _reached(
 def _share(key: PRNGKeyArray, setting: Stack) -> Scalar:
     del key
     return _reached(
-        jnp.ones((setting.n, 1)), setting.layers, setting.skip, float(setting.start), float(setting.stop)
+        jnp.ones((setting.n, 1)), float(setting.layers), setting.skip, float(setting.start), float(setting.stop)
     )
 
 

@@ -5,7 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores, ntk_frequencies, rotary, rotary_frequencies
 from attnlab_theory.axes import Scalar
@@ -39,7 +39,7 @@ class TwoKeys(Setting):
     far: Traced[int]
 
 
-def _nearer_wins(key: PRNGKeyArray, setting: TwoKeys) -> Scalar:
+def _nearer_wins(key: PRNGKeyArray, setting: TwoKeys) -> Bool[Array, ""]:
     u = equal_pairs(setting.d)
     keys = setting.mean * u + jax.random.normal(key, (2, setting.d))
     turned = jnp.concatenate([at_distance(keys[:1], setting.near), at_distance(keys[1:], setting.far)])
@@ -128,7 +128,7 @@ class Copied(Setting):
     base: Traced[float]
 
 
-def _copy_wins(key: PRNGKeyArray, setting: Copied) -> Scalar:
+def _copy_wins(key: PRNGKeyArray, setting: Copied) -> Bool[Array, ""]:
     u = equal_pairs(setting.d)
     random = jax.random.normal(key, (1, setting.d)) * setting.d**-0.5
     keys = jnp.concatenate([at_distance(u, setting.distance, setting.base), random])

@@ -3,7 +3,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Bool, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores, attention_weights, top_k_mask
 from attnlab_theory.axes import Scalar
@@ -115,7 +115,7 @@ class Needle(Setting):
     rho: Traced[float]
 
 
-def _needle_is_read(key: PRNGKeyArray, setting: Needle) -> Scalar:
+def _needle_is_read(key: PRNGKeyArray, setting: Needle) -> Bool[Array, ""]:
     for_true, for_noise, for_others = jax.random.split(key, 3)
     noise = jnp.sqrt(1 - setting.rho**2) * jax.random.normal(for_noise, (1,))
     others = setting.rho * jax.random.normal(for_true, (setting.n - 1,))
@@ -157,7 +157,7 @@ class Blocks(Setting):
     mu: Traced[float]
 
 
-def _block_is_read(key: PRNGKeyArray, setting: Blocks) -> Scalar:
+def _block_is_read(key: PRNGKeyArray, setting: Blocks) -> Bool[Array, ""]:
     keys = jax.random.normal(key, (setting.blocks, setting.size)).at[0, 0].set(setting.mu)
     means = jnp.mean(keys, axis=1, keepdims=True)
     return top_k_mask(attention_scores(jnp.ones((1, 1)), means, scale=1.0), setting.k)[0, 0]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory.attention import sliding_window_attention
 from attnlab_theory.axes import Scalar
@@ -38,7 +38,7 @@ def _heard(
     """What arrives at `distance` and further of one token that all earlier windows leave whole."""
     at = jnp.arange(ones.shape[0], dtype=ones.dtype)[:, None] - (window - 1)
 
-    def layer(_: Scalar, x: Float[Array, "t 1"]) -> Float[Array, "t 1"]:
+    def layer(_: Int[Array, ""], x: Float[Array, "t 1"]) -> Float[Array, "t 1"]:
         return skip * x + (1 - skip) * sliding_window_attention(
             ones, ones, x, scale=1.0, window=window, causal=True
         )
@@ -51,7 +51,9 @@ def _heard_from(key: PRNGKeyArray, setting: Stack) -> Scalar:
     del key
     # Long enough for most layers, so that all numbers of layers share one program.
     length = setting.window - 1 + MOST_LAYERS * (setting.window - 1) + 1
-    return _heard(setting.window, setting.layers, setting.skip, jnp.ones((length, 1)), float(setting.distance))
+    return _heard(
+        setting.window, float(setting.layers), setting.skip, jnp.ones((length, 1)), float(setting.distance)
+    )
 
 
 STACKED = exact_claim(

@@ -27,7 +27,7 @@ def _lost_to_the_mean(key: PRNGKeyArray, setting: Heads) -> Scalar:
     for_common, for_own, for_queries = jax.random.split(key, 3)
     shape = (setting.width, setting.model_width)
     own = jax.random.normal(for_own, (setting.heads, *shape))
-    keys = jnp.sqrt(setting.correlation) * jax.random.normal(for_common, shape)
+    keys = jnp.sqrt(setting.correlation) * jax.random.normal(for_common, (1, *shape))
     keys = keys + jnp.sqrt(1 - setting.correlation) * own
     queries = jax.vmap(lambda each: orthonormal(each, *shape))(jax.random.split(for_queries, setting.heads))
 
