@@ -134,6 +134,14 @@ def test_every_example_knows_its_names():
     assert not unknown(">>> import numpy as np\n>>> g = lambda n: np.eye(n)", module)
 
 
+def test_every_example_stands_where_it_is_run():
+    """In the docstring of a public name of one of the six rooms."""
+    for path in PACKAGE.rglob("*.py"):
+        written = sum(line.lstrip().startswith(">>> ") for line in path.read_text().splitlines())
+        texts = [ast.get_docstring(node) or "" for node in documented(path).values()] if path in FILES else []
+        assert written == sum(len(doctest.DocTestParser().get_examples(text)) for text in texts), path
+
+
 def test_an_exception_is_a_public_name_without_an_example():
     assert sorted(WITHOUT_EXAMPLE) == sorted(name for path in FILES for name in wanting(path, {}))
 

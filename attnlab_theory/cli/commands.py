@@ -122,7 +122,7 @@ GONE: Mapping[str, str] = {
         for words in ("captions train", "captions evaluate", "captions run", "mixers run", "recurrent run")
     },
     **{
-        f"{words} --{option}": "the homework of --year says it"
+        f"{words} --{option}": "spans are masked as in the homework of --year"
         for words in ("knowledge pretrain", "knowledge data")
         for option in ("mask-lengths", "closing", "truncation")
     },
