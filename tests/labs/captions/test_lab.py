@@ -68,7 +68,7 @@ def model(arm, seed, loss, *, above=0.1, validated=(2.0, 1.0)):
     noise = np.random.default_rng(seed).normal(size=50) / 50
     total = 10 * (loss + noise)
     lost = Losses(total, np.full(50, 10))
-    told = {"validated": validated, "trained": validated, "mean": "sentences"}
+    told = {"validated": validated, "trained": validated}
     floor = mean("loss above the grammar", above + noise, OVER_SENTENCES, FLOOR_ERROR_RATE, arm=arm, seed=seed)
     return Evaluation(arm=arm, seed=seed, test=lost, learned=lost, above=Estimates([floor]), **told)
 
