@@ -53,9 +53,10 @@ CALLS = {
 SOCKET = (41, 198)
 """The number of the call that makes a socket, for each of `PROCESSORS`."""
 
-FAMILIES = (1, 2, 10)
-"""The sockets that may be made: local ones, and those that end at a network namespace. Others, such as those to the
-host of a virtual machine, may lead out of it."""
+FAMILIES = (2, 10)
+"""The sockets that may be made: those that end at a network namespace. Others may lead out of it: those to the host
+of a virtual machine, and local ones through a file beside the submission. Pairs of sockets, as pipes need, are made
+by another call."""
 
 DEVICES = ("null", "zero", "full", "random", "urandom")
 

@@ -28,6 +28,7 @@ HONEST = {
     "memory.py": ANSWER.replace("1e5 * keys[0]", "memoryview(1e5 * keys[0])"),
     "talks.py": "print('WRONG ' * 9999)\n" + ANSWER,
     "starts.py": "import subprocess\nsubprocess.run(['true'])\n" + ANSWER,
+    "pipes.py": "import multiprocessing\nmultiprocessing.Pipe()\n" + ANSWER,
     "threads.py": "import threading\nthreading.Thread(target=print).start()\n" + ANSWER,
     "notebook.ipynb": json.dumps({"cells": [{"cell_type": "code", "source": ANSWER}]}),
 }

@@ -1,5 +1,6 @@
 """What a submission sees: nothing but Python, what is installed and its own files, whatever lies beside it."""
 
+import errno
 import os
 import socket
 import sys
@@ -97,6 +98,20 @@ def test_no_link_beside_a_submission_takes_its_fence_away(folder, secret, shape)
     found = seen(folder, *secrets, written=[secret.parent, folder, *shown])
     assert not any(found)
     assert secret.read_text() == "secret"
+
+
+def test_no_socket_beside_a_submission_leads_out(folder, tmp_path, monkeypatch):
+    """The file of a socket lies in the folder, and whoever listens there lies outside of all fences."""
+    monkeypatch.chdir(folder)
+    asking = "import socket\ndef f():\n    try: socket.socket(socket.AF_UNIX).connect({!r})\n"
+    asking += "    except OSError as error: return error.errno\n    return 0\n"
+    (folder / "mine.py").write_text(asking.format(f"{folder}/near"))
+    with socket.socket(socket.AF_UNIX) as near:
+        near.bind("near")
+        (folder / "near").chmod(0o777)
+        near.listen()
+        with Submission(f"{folder}/mine.py::f") as submission:
+            assert submission() == errno.EPERM
 
 
 def test_a_folder_of_two_names_hides_under_both_what_begins_with_a_dot(folder, tmp_path):
