@@ -25,13 +25,14 @@ ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no other system lists its processes in files")
 
 NURSERY = """
-import ctypes, importlib, json, os, pathlib, pkgutil, sys, time
+import contextlib, ctypes, importlib, json, os, pathlib, pkgutil, sys, time
 
 import numpy as np
 
 import attnlab_theory
 import board.catalogue
 from attnlab_theory.cli import main
+from attnlab_theory.sandbox import kernel
 from tests.board.test_board import entry
 from tests.labs.titles import titled
 
@@ -49,6 +50,20 @@ measure.seconds_per_step = lambda lab: {}
 # Orphans become children of this process: prctl(2), PR_SET_CHILD_SUBREAPER.
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 TICK = os.sysconf("SC_CLK_TCK")
+
+# What is started here sees no network, and /proc/net shows its sockets and what it has sent, and no one else's.
+alone = kernel.unshared({"network"}) if os.geteuid() == 0 else []
+
+def sockets():
+    found = set()
+    for kind in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6", "packet") if alone else ():
+        with contextlib.suppress(OSError), open(f"/proc/net/{kind}") as file:
+            found |= {f"{kind} {line.split()[1]}" for line in file.readlines()[1:]}
+    return found
+
+def sent():
+    # Counts also what found no way out.
+    return [pathlib.Path(f"/proc/net/{name}").read_text() for name in ("snmp", "snmp6") if alone]
 
 def told(process):
     with open(f"/proc/{process}/stat") as file:
@@ -75,6 +90,7 @@ def is_time(process, after, seen):
 
 def ended(folder, arguments, number, after, seconds):
     os.chdir(folder)
+    heard, begun = set(), sent()
     process = os.fork()
     if not process:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -94,6 +110,7 @@ def ended(folder, arguments, number, after, seconds):
             time.sleep(seconds)
             os.kill(process, number)
             break
+        heard |= sockets()
         time.sleep(0.005)
     os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
     used = own_time(process)
@@ -101,7 +118,9 @@ def ended(folder, arguments, number, after, seconds):
     until = time.monotonic() + 3
     while left() and time.monotonic() < until:
         time.sleep(0.01)
-    return os.waitstatus_to_exitcode(state), used, left()
+    if sent() != begun:
+        heard.add("something was sent")
+    return os.waitstatus_to_exitcode(state), used, [*left(), *heard]
 
 for line in sys.stdin:
     print(json.dumps(ended(*json.loads(line))), flush=True)
@@ -168,7 +187,9 @@ SECONDS = re.compile(rb'"(core_)?seconds": [\d.]+|\| \d+ \|\n')
 
 @pytest.fixture(scope="module")
 def nursery(tmp_path_factory):
-    """Calls the command in a folder, and ends it with a signal: its exit code, its processor time, what is left."""
+    """Calls the command in a folder, and ends it with a signal.
+
+    It gives the exit code, the processor time, and a list: what still runs, and what was heard of sockets."""
     folder = tmp_path_factory.mktemp("nursery")
     with (
         (folder / "said").open("w") as said,
@@ -241,10 +262,32 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): SECONDS.sub(b"", path.read_bytes()) for path in every}
 
 
+OPEN = """
+import socket, time
+one = socket.create_server(("", 0))
+time.sleep(0.1)
+"""
+ASKING = """
+import socket
+try: socket.create_connection(("127.0.0.1", 9), 1)
+except OSError: pass
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root leaves its network")
+@pytest.mark.slow("sockets that this process asks for are heard inside")
+def test_whoever_listens_or_asks_is_heard(nursery, tmp_path):
+    for text, said in ((OPEN, "tcp "), (ASKING, "something was sent")):
+        (tmp_path / "mine.py").write_text(text)
+        code, _, heard = nursery(tmp_path, ["run", "mine.py"])
+        assert code == 2
+        assert any(each.startswith(said) for each in heard)
+
+
 @pytest.mark.slow("the same bytes of a run that is closed and goes on stay inside")
 @pytest.mark.parametrize("name", SERIES)
 def test_a_command_that_is_killed_at_any_moment_ends_with_the_same_bytes_the_next_time(nursery, tmp_path, name):
-    """Calls the command whole, kills it, and calls it once more."""
+    """Calls the command whole, kills it, and calls it once more. Neither it nor its processes ask for a socket."""
     if name == "grade" and missing_fences():
         pytest.skip(f"this system allows no fence {', '.join(missing_fences())}")
     rng = random.Random(None if EXPLORING else name)
