@@ -7,11 +7,15 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Rooms whose tests run in float64, too.
 WIDE := tests/attention tests/construct
+# Attacks of submissions, targets, files and names.
+HOSTILE := tests/sandbox tests/grader/test_hostile.py tests/grader/test_hostile_class.py \
+	tests/grader/test_killed_graders.py tests/grader/test_journal.py tests/conform/test_testimony.py \
+	tests/cli/test_overwriting.py tests/cli/fuzz/test_damaged_files.py tests/test_words_of_strangers.py
 LEAVING := ATTNLAB_DURATIONS=build/durations
 
 # The runs of the tests have both cores for themselves.
 .NOTPARALLEL:
-.PHONY: lab test slow test-all torch page slowest explore mutants check bench figures clean
+.PHONY: lab test slow test-all torch hostile page slowest explore mutants check bench figures clean
 
 lab: $(VENV)/.lab
 	$(BIN)/attnlab run
@@ -19,8 +23,8 @@ lab: $(VENV)/.lab
 	$(BIN)/attnlab report lab figures --out lab/book
 
 # Some hundred processes load the package, two at a time: they share its bytecode, and each keeps to one core.
-test slow torch: export PYTHONDONTWRITEBYTECODE =
-test slow torch: export OPENBLAS_NUM_THREADS = 1
+test slow torch hostile: export PYTHONDONTWRITEBYTECODE =
+test slow torch hostile: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.test
 	$(LEAVING)/inner.json $(PYTEST)
 	ATTNLAB_X64=1 $(LEAVING)/inner-x64.json $(PYTEST) $(WIDE)
@@ -36,6 +40,10 @@ torch: $(VENV)/.torch
 	$(BIN)/python -c "import torch; print('torch', torch.__version__)"
 	$(PYTEST) -m torch $$(grep -rl 'mark\.torch' tests --include='test_*.py')
 	$(PYTEST) -m "slow or not slow" tests/attention/test_onnx_vectors.py tests/conform/vectors
+
+# Both circles of them, which `make test` and `make slow` run too.
+hostile: $(VENV)/.test
+	$(PYTEST) -m "slow or not slow" $(HOSTILE)
 
 # Everything that CI runs.
 test-all: test slow check torch
