@@ -42,6 +42,8 @@ def test_errors_are_even_in_a_step():
     square, fourth = (keys.mean_power_of_largest(64, 0.0, power) for power in (2, 4))
     assert np.mean(errors) == pytest.approx(keys.squared_error(64, 31, square), rel=0.02)
     assert np.var(errors) == pytest.approx(keys.squared_error_variance(64, 31, square, fourth), rel=0.2)
+    # A largest entry that never varies: the variance of one squared even number in a step.
+    assert keys.squared_error_variance(2, 1, 1.0, 1.0) == pytest.approx(1 / 12**2 * 0.8)
     assert keys.largest_of_many(64) == pytest.approx(8.318, abs=1e-3)
 
 

@@ -23,6 +23,7 @@ def test_jensen_puts_the_share_above_that_beside_the_mean_sum_and_without_spread
         length.mean_share(64, 1e-4, 1.0), rel=1e-7
     )
     assert length.share_beside_the_mean_sum(3, 0.0, math.log(2)) == pytest.approx(2 / 5)
+    assert length.share_beside_the_mean_sum(64, 2.0, 0.0) == pytest.approx(1 / (1 + 64 * math.e**2))
 
 
 @pytest.mark.parametrize(("n", "score"), [(64, 4.65), (1024, 7.43), (16384, 10.20)])
