@@ -55,7 +55,8 @@ UPCAST = foil(
     name="softmax-in-float32-is-enough",
     statement="A softmax in float32 of scores that were stored in bfloat16 has odds that are wrong by 1 % at most, "
     "root mean square.",
-    source="mathematics/precision.md#rounded-scores, code that casts scores up before the softmax",
+    source="mathematics/precision.md#rounded-scores, tinygrad/tinygrad#7830 and others that cast up before the "
+    "softmax",
     predict=Interval.at_most(1e-4),
     settings=ODDS.settings[2:],
 )

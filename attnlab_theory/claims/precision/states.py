@@ -64,7 +64,8 @@ HARMLESS = foil(
     STUCK,
     name="storing-in-bf16-is-harmless-if-computed-in-float32",
     statement=r"After 1000 steps the stored state is within ten per cent of $\gamma^{1000}$.",
-    source="mathematics/precision.md#a-state-of-few-digits-never-forgets, threads on caches of states in bfloat16",
+    source="mathematics/precision.md#a-state-of-few-digits-never-forgets, vllm-project/tpu-inference#2482 with its "
+    "unchanged precision of computing",
     hypotheses=at_least(halvings=2, steps=1) | at_most(halvings=15, steps=4096),
     predict=lambda s: Interval(0.9 * theory.left(s.halvings, s.steps), 1.1 * theory.left(s.halvings, s.steps)),
     settings=tuple(Decaying(halvings=halvings, steps=1000) for halvings in (8, 9, 10, 11, 12, 13)),

@@ -90,7 +90,7 @@ ENTROPY = Claim(
         RandomScores(n=16, spread=1.0),
         RandomScores(n=64, spread=1.5),
         RandomScores(n=256, spread=2.0),
-        RandomScores(n=64, spread=3.0),
+        RandomScores(n=64, spread=2.5),
     ),
     rival=Rival(
         statement=r"The entropy is $\ln n - \sigma^2/2$.",
