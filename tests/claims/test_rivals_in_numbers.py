@@ -83,6 +83,20 @@ SAID = {
     "window-heard": "(2 * layers * (window // 2) + 1) / blocks",
     "window-layers": "ceil((blocks - 1) / (window - 1))",
     "xla-counts-every-turn-of-a-loop": "2 * d**2 * steps",
+    "a-bf16-state-never-forgets": "(1 - 2**-halvings) ** steps",
+    "a-difference-leaves-the-hull": "lam / sqrt(n)",
+    "a-normed-query-finds-itself": "exp(sqrt(d)) / (exp(sqrt(d)) + n - 1)",
+    "a-sink-fades-with-length": "exp(sink) / (exp(sink) + n * exp(spread**2 / 2))",
+    "a-sink-slows-mixing": "(1 - w) * (2**layers - 1) / n",
+    "a-weak-difference-copies-exactly": "1 / wanted - exp(beta) / (wanted * exp(beta) + n - wanted)",
+    "bf16-counts-to-256": "128 * (octaves - 6)",
+    "entropy-of-gaussian-scores": "log(n) - spread**2 / 2",
+    "evicting-a-sink": "1 / (n - 1)",
+    "noise-power-of-a-difference": "((1 + lam**2) * exp(spread**2) - 2 * lam * exp(rho * spread**2)) / n",
+    "participation": "min(1, exp(spread**2) / n)",
+    "stick-breaking-halves-at-any-temperature": "1 / n",
+    "the-strong-difference-hedges-too": "(1 - 1 / n) / 8",
+    "weight-of-a-needle": "1 / (1 + n * exp(strength**2 / 2 - strength * lead))",
 }
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 
