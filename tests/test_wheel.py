@@ -18,14 +18,14 @@ from tests.book import browser
 ROOT = Path(__file__).parents[1]
 
 
-def run(*command, cwd, **environment):
+def run(*command, cwd, seconds=240, **environment):
     done = subprocess.run(
         list(map(str, command)),
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1", **environment},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=seconds,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -96,7 +96,7 @@ def test_the_committed_board_is_printed_and_only_a_checkout_judges(attnlab, tmp_
 def test_the_wheel_makes_the_book_and_a_browser_opens_every_page_of_it(attnlab, tmp_path, subtests):
     """A minute and a half: builds the book and opens its pages. Nothing less sees what a reader sees."""
     executable = browser.chromium()
-    (address,) = run(attnlab, "report", "--out", "book", cwd=tmp_path).splitlines()
+    (address,) = run(attnlab, "report", "--out", "book", cwd=tmp_path, seconds=900).splitlines()
     book = tmp_path / "book"
     assert address == (book / "index.html").resolve().as_uri()
     told = json.loads((book / "files.json").read_text("utf-8"))
