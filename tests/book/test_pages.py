@@ -131,8 +131,8 @@ def test_a_picture_is_drawn_of_whatever_a_file_holds(value):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[a](limits.md#x)", "[a](../docs/mathematics/limits.md#x)"),
-        ("[a](#x)", "[a](../docs/mathematics/noisy_keys.md#x)"),
+        ("[a](limits.md#bounded-scores-disperse)", "[a](../docs/mathematics/limits.md#bounded-scores-disperse)"),
+        ("[a](#two-heads-hedge)", "[a](../docs/mathematics/noisy_keys.md#two-heads-hedge)"),
         ("`two-heads-error`", "[`two-heads-error`](two-heads-error.md)"),
         ("`not-a-claim`", "`not-a-claim`"),
         ("![a](../../figures/copying.png)", '<img class="figure" src="../figures/copying.svg" alt="a">'),
