@@ -111,7 +111,7 @@ def ended(folder, arguments, number, after, seconds):
             os.kill(process, number)
             break
         heard |= sockets()
-        time.sleep(0.005)
+        time.sleep(0.02)
     os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
     used = own_time(process)
     _, state = os.waitpid(process, 0)
@@ -265,7 +265,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 OPEN = """
 import socket, time
 one = socket.create_server(("", 0))
-time.sleep(0.1)
+time.sleep(0.5)
 """
 ASKING = """
 import socket
