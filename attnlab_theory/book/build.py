@@ -115,7 +115,7 @@ def write(
         names = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
         told = {"schema": 1, "attnlab": __version__, "warnings": said.splitlines(), "files": [*names, LIST]}
         (made / LIST).write_text(json.dumps(told, indent=0) + "\n", "utf-8")
-    return found.problems
+    return (*found.problems, *pages.problems)
 
 
 def sphinx(source: Path, made: Path, doctrees: Path) -> str:

@@ -52,6 +52,8 @@ class Pages:
         self._parts: Any = _environment().get_template("fragments.html").module
         self.figures: dict[str, Path] = {}
         """Figures of runs, by their paths in the book."""
+        self.problems: list[str] = []
+        """A line for each damaged file beside the findings of a lab. What it should show is left out."""
         self.data: dict[str, str] = {}
         """JSON of the book, by its path."""
 
@@ -360,7 +362,7 @@ class Pages:
             yield f"## Learning curves\n\n{curves}"
         if (path := run.file("samples.txt")) and (groups := samples_of(path)):
             yield "## Samples, side by side\n\n" + raw(self._parts.samples(groups))
-        if (path := run.file("attention.json")) and (heads := heads_of(path)):
+        if (path := run.file("attention.json")) and (heads := heads_of(self._listed(path))):
             yield "## Attention\n\nA head is chosen in the grid. A token shows what it reads.\n\n" + raw(
                 self._parts.attention(heads)
             )
@@ -368,7 +370,7 @@ class Pages:
     def _curves(self, run: Run) -> str:
         """The learning curves of a run, with bands over seeds."""
         path = run.file("curves.json")
-        points = _listed(path) if path else []
+        points = self._listed(path) if path else []
         shown = []
         for up in ("loss", "training", "validation accuracy", "training accuracy"):
             series: dict[str, dict[float, list[float]]] = {}
@@ -386,6 +388,14 @@ class Pages:
                     plots.curves(few, across, up, f"The {up} of each arm, over seeds. At the end: {ends}.")
                 )
         return raw("\n".join(shown)) if shown else ""
+
+    def _listed(self, path: Path) -> list[dict[str, Any]]:
+        try:
+            value = inputs.json_of(path)
+        except ValueError as error:
+            self.problems.append(str(error))
+            return []
+        return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
     def _conformance(self) -> str:
         board = "figures/conformance/README.md"
@@ -532,20 +542,15 @@ def samples_of(path: Path) -> list[tuple[str, list[str]]]:
     return [(group[0], [line.strip() for line in group[1:]]) for group in groups if len(group) > 1]
 
 
-def heads_of(path: Path) -> list[dict[str, Any]]:
+def heads_of(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The weights of heads, as the viewer reads them."""
     found = []
-    for head in _listed(path):
+    for head in listed:
         weights, tokens = head.get("weights"), head.get("characters")
         if isinstance(weights, list) and isinstance(tokens, str):
             told = {name: head.get(name) for name in ("variant", "layer", "head")}
             found.append({**told, "tokens": list(tokens), "weights": weights})
     return found
-
-
-def _listed(path: Path) -> list[dict[str, Any]]:
-    value = inputs.json_of(path)
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _alike(findings: Findings) -> list[Findings]:

@@ -69,6 +69,19 @@ def test_a_run_that_is_missing_is_shown_as_missing_with_its_command():
     assert "knowledge: <code>attnlab knowledge run</code>" in front
 
 
+def test_damaged_curves_and_weights_of_a_lab_are_named_and_left_out(book, tmp_path):
+    catalogue, pages = book
+    for name in ("curves.json", "attention.json"):
+        (tmp_path / name).write_text("[{")
+    run = dataclasses.replace(catalogue.runs.every["knowledge"], folder=tmp_path)
+    shown = "".join(pages._seen(run))
+    assert "Learning curves" in "".join(pages._seen(catalogue.runs.every["knowledge"]))
+    assert (shown, [line.split(" is not JSON")[0] for line in pages.problems]) == (
+        "",
+        [str(tmp_path / name) for name in ("curves.json", "attention.json")],
+    )
+
+
 def test_a_paper_lists_the_claims_that_name_it_and_where(book):
     _, pages = book
     page = dict(pages._sources())["sources/choromanski-et-al-2021.md"]
