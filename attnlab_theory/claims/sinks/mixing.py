@@ -63,7 +63,7 @@ SLOWS = exact_claim(
     name="a-sink-slows-mixing",
     statement=r"In $L$ residual layers of equal scores among $n$ tokens, with a sink of share $w$, each other "
     r"token's part of a token is $((2 - w)^L - 1)/n$.",
-    source="mathematics/sinks.md#a-sink-slows-mixing; Barbero et al. 2025",
+    source="mathematics/sinks.md#a-sink-slows-mixing; Barbero et al. 2025b",
     hypotheses=at_least(n=2, layers=1) | at_most(layers=100, w=0.999, n=256) | more_than(w=0),
     predict=lambda s: Interval.point(theory.part_of_another(s.n, s.w, s.layers)),
     draw=_another,
@@ -83,7 +83,7 @@ APART = foil(
     SLOWS,
     name="a-sink-of-nine-tenths-keeps-tokens-apart",
     statement="With a sink of nine tenths at least half of each of 8 tokens is its own after 32 layers.",
-    source="mathematics/sinks.md#a-sink-slows-mixing; Barbero et al. 2025, read without the depth",
+    source="mathematics/sinks.md#a-sink-slows-mixing; Barbero et al. 2025b, read without the depth",
     predict=Interval.at_least(0.5),
     draw=_own,
     settings=tuple(Layers(n=8, w=0.9, layers=layers) for layers in (32, 80)),
