@@ -19,8 +19,6 @@ from attnlab_theory.experiment import Experiment
 LIST = "files.json"
 """The names of all files of a book. What is not named there is somebody else's, and is not written over."""
 
-PROCESSES = 2
-
 UNSEEN = re.compile(
     r"(scale\([^)]*\))|(\.\d\d)\d+|DejaVuSans-|<!--.*?-->|(?<=>)\s+(?=<)|(?<=[;:]) (?=[\w#-])| +(?=\n)", re.DOTALL
 )
@@ -132,7 +130,8 @@ def sphinx(source: Path, made: Path, doctrees: Path) -> str:
     Raises:
         RuntimeError: if it fails.
     """
-    options = ["-b", "html", "-j", str(PROCESSES), "-q", "-d", str(doctrees), str(source), str(made)]
+    # One process: a copy of a process in which jax has threads may end without a word.
+    options = ["-b", "html", "-j", "1", "-q", "-d", str(doctrees), str(source), str(made)]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *options],
         env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONSAFEPATH": "1", "NO_COLOR": "1"},

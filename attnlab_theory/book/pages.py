@@ -133,10 +133,10 @@ class Pages:
         path = None if run is None else run.file(f"{name}.svg")
         if path is None or run is None:
             return None
-        inside = path.is_relative_to(self._all.root)
-        place = (
-            path.relative_to(self._all.root).as_posix() if inside else f"figures/{slug_of_stranger(str(path))}.svg"
-        )
+        # A document may show the committed figure, too: one file serves both.
+        whole, root = path.resolve(), self._all.root.resolve()
+        inside = whole.is_relative_to(root)
+        place = whole.relative_to(root).as_posix() if inside else f"figures/{slug_of_stranger(str(path))}.svg"
         self.figures[place] = path
         return place, alternative_of(path)
 
@@ -463,7 +463,8 @@ class Pages:
         )
         for room in rooms:
             module = f"attnlab_theory.{room}"
-            told = f"````{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :imported-members:\n````"
+            options = "   :members:\n   :imported-members:\n   :no-value:"
+            told = f"````{{eval-rst}}\n.. automodule:: {module}\n{options}\n````"
             yield f"api/{room}.md", page(module, told)
 
 

@@ -159,3 +159,10 @@ def test_a_picture_is_drawn_of_whatever_a_file_holds(value):
 def test_links_of_a_document_lead_to_pages_of_the_book(text, told):
     documents = Documents(ROOT, {"two-heads-error": "two-heads-error"}.get)
     assert documents.moved(text, "docs/mathematics/noisy_keys.md", "claims/x.md") == told
+
+
+def test_a_figure_that_a_document_shows_too_is_one_file_however_its_folder_is_named(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    committed = runs.read([Path("figures")], ["two_heads_hedge"], [], {})
+    catalogue, pages = book_of(committed)
+    assert pages._figure(committed.every["two_heads_hedge"], "two_heads_hedge")[0] == "figures/two_heads_hedge.svg"
