@@ -14,6 +14,7 @@ from attnlab_theory.book.documents import Documents
 from attnlab_theory.book.pages import Pages, alternative_of
 from attnlab_theory.claims import CLAIMS, Findings
 from attnlab_theory.cli import library
+from attnlab_theory.museum import BUGS
 from attnlab_theory.report.record import read_findings
 from attnlab_theory.stats import Interval
 from tests.report.test_record import FINDING
@@ -164,5 +165,10 @@ def test_links_of_a_document_lead_to_pages_of_the_book(text, told):
 def test_a_figure_that_a_document_shows_too_is_one_file_however_its_folder_is_named(monkeypatch):
     monkeypatch.chdir(ROOT)
     committed = runs.read([Path("figures")], ["two_heads_hedge"], [], {})
-    catalogue, pages = book_of(committed)
+    _, pages = book_of(committed)
     assert pages._figure(committed.every["two_heads_hedge"], "two_heads_hedge")[0] == "figures/two_heads_hedge.svg"
+
+
+def test_the_committed_museum_has_every_bug():
+    told = json.loads((ROOT / "figures" / "museum" / "museum.json").read_text("utf-8"))
+    assert [bug["name"] for bug in told["bugs"]] == [bug.name for bug in BUGS]
