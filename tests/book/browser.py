@@ -46,6 +46,18 @@ def chromium() -> str:
     return found
 
 
+ASKED = re.compile(
+    r'<(?!a\b)\w+\b[^>]*?\b(?:href|src|srcset|data|action)="((?:\w+:)?//[^"]*)"|url\(["\']?((?:\w+:)?//[^)]*)\)'
+)
+
+
+def asking(book: Path) -> Iterator[str]:
+    """What pages and styles load from elsewhere, as far as the text tells. A link that somebody clicks is none."""
+    for path in (*book.rglob("*.html"), *book.rglob("*.css")):
+        for found in ASKED.finditer(path.read_text("utf-8")):
+            yield f"{path.relative_to(book)}: {found[1] or found[2]}"
+
+
 def leading_nowhere(book: Path) -> Iterator[str]:
     """Links inside the book whose page, file or anchor does not exist."""
     texts = {path: path.read_text("utf-8") for path in book.rglob("*.html")}
