@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 TRANSPARENT = ("time", "capture", "prun")
-"""Commands before a cell or a line that run it as it is. What `timeit` runs leaves no name behind."""
+"""Commands before a cell or a line that run it as it is. After `timeit` no name is left."""
 
 ASSIGNED = re.compile(r"[\w., ]+=\s*[!%]")
 """A line that assigns what a command gives."""

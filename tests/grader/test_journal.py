@@ -89,7 +89,8 @@ def test_a_journal_that_does_not_fit_is_set_aside_and_gives_no_point(graded, how
     code, found, err = graded(FORGED[how](graded))
     aside = graded.path.with_name(f"{graded.path.name}.aside-1")
     assert code == 0
-    assert [each["points"] for each in found["submissions"]] == [0, 0]
+    # Nobody judges here, so a person decides: no point, and no zero either.
+    assert [each["points"] for each in found["submissions"]] == [None, None]
     assert err.startswith(f"{graded.path} ")
     assert f": it is now {aside}, and all is judged again" in err
     assert aside.read_text().startswith('{"graded": "uw"')
@@ -97,7 +98,7 @@ def test_a_journal_that_does_not_fit_is_set_aside_and_gives_no_point(graded, how
 
 def test_a_journal_of_this_account_is_gone_on_with_at_its_seed(graded):
     _, found, err = graded()
-    assert [each["points"] for each in found["submissions"]] == [4, 0]
+    assert [each["points"] for each in found["submissions"]] == [4, None]
     assert "1 of 2 submissions is known" in err
     assert found["seed"] == json.loads(graded.path.read_text().splitlines()[0])["seed"] > 0
     again = graded(lambda *lines: lines, "--seed", str(found["seed"]))[1]
@@ -115,7 +116,7 @@ def test_the_journal_of_another_account_is_set_aside(graded, tmp_path, monkeypat
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "theirs"))
     _, found, err = graded()
     assert "was not written by this account" in err
-    assert found["submissions"][0]["points"] == 0
+    assert found["submissions"][0]["points"] is None
 
 
 def test_runs_draw_seeds_of_their_own(tmp_path, graded):
