@@ -1,5 +1,7 @@
 """The bugs of the museum as black boxes: functions of queries, keys and values. Others stand in `others.py`."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
@@ -9,8 +11,9 @@ from attnlab_theory.attention import (
     averaged_heads,
     causal_mask,
     multi_head_attention,
+    sigmoid_weights,
 )
-from attnlab_theory.museum.bugs import caches, masks, sharing, split_heads, weights
+from attnlab_theory.museum.bugs import caches, masks, sharing, sinks, split_heads, weights
 from tests.conform.calibration import others
 from tests.conform.calibration.judging import Box
 
@@ -93,6 +96,24 @@ def scaled_bias(q, k, v, mask=None, bias=None):
     return masks.bias_before_the_scale(q, k, v, mask, scale=usual(q), bias=bias)
 
 
+def sunk(mix):
+    """A wrong operator with a sink for each head, [h t d]."""
+
+    def target(q, k, v, mask=None, scale=None, sinks=None):
+        if sinks is None:
+            return jax.vmap(lambda q, k, v: attention(q, k, v, mask, scale=usual(q, scale)))(q, k, v)
+        return jax.vmap(lambda q, k, v, sink: mix(q, k, v, mask, scale=usual(q, scale), sink=sink))(q, k, v, sinks)
+
+    return target
+
+
+def sigmoids(weigh):
+    """Sigmoids of scores without a shift, and what they mix."""
+    return masked(lambda q, k, v, mask, *, scale: weigh(q, k, mask, scale=scale) @ v)
+
+
+unshifted = functools.partial(sigmoid_weights, shift=0.0)
+
 BOXES = {
     "zero-after-softmax": Box("causal", causal(masks.zero_after_softmax)),
     "mask-inverted": Box("causal", causal(masks.means_the_opposite(attention))),
@@ -142,6 +163,10 @@ BOXES = {
     "heads-summed": Box(
         "softmax", two_equal_heads(split_heads.heads_are_summed), right=two_equal_heads(averaged_heads)
     ),
+    "one-is-not-shifted": Box("multi-head", sunk(sinks.one_is_not_shifted), "htd", right=sunk(attention)),
+    "eight-bits-without-a-softmax": Box(
+        "sigmoid", sigmoids(sinks.keys_of_eight_bits(unshifted)), right=sigmoids(unshifted)
+    ),
     **others.BOXES,
 }
 """Those that are wrong, each as a target of the kind that it breaks."""
@@ -181,5 +206,9 @@ REASONS = {
     ),
     "gradient-stops-at-each-state": OF_GRADIENTS,
     "slope-of-another-activation": OF_GRADIENTS,
+    "lambda-is-never-used": "no kind promises a difference of two maps",
+    "decays-are-divided": (
+        "recurrent compares two ways to one answer, and this form has one; --against a right form compares it"
+    ),
 }
 """Why the others are no target of a kind whose outputs are wrong."""

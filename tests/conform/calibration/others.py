@@ -5,10 +5,19 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from attnlab_theory.attention import attention, bigbird_attention, positive_features, rotary, sinusoidal
+from attnlab_theory.attention import (
+    attention,
+    attention_scores,
+    bigbird_attention,
+    causal_mask,
+    positive_features,
+    rotary,
+    sinusoidal,
+    top_k_mask,
+)
 from attnlab_theory.claims.features.bias import orthogonal_without_signs
 from attnlab_theory.identities.causality import detached_maximum
-from attnlab_theory.identities.operators import decoded, full_pass
+from attnlab_theory.identities.operators import decoded, full_pass, queries_keys_values
 from attnlab_theory.museum import exhibit
 from attnlab_theory.museum.bugs import approximations, caches, masks, rotations, samples
 from attnlab_theory.sampling import orthogonal_projection
@@ -41,6 +50,14 @@ def given(x):
 def layer(mix):
     """A mixer of tokens."""
     return jax.jit(lambda x: mix(given(x)))
+
+
+def chosen_after_the_mask(case):
+    """The two best keys of those that a token sees, and itself."""
+    q, k, v = queries_keys_values(case, "none", range(case.x.shape[0]))
+    past, scores = causal_mask(len(case.x)), attention_scores(q, k, scale=case.scale)
+    best = top_k_mask(jnp.where(past, scores, -jnp.inf), 2) & past
+    return attention(q, k, v, best | jnp.eye(len(case.x), dtype=bool), scale=case.scale)
 
 
 def decoding(step_by_step):
@@ -110,6 +127,12 @@ BOXES = {
         "mixer",
         layer(detached_maximum),
         right=layer(masks.maximum_of_its_own),
+        declared={**WIDTH, "hides_future": True},
+    ),
+    "top-k-before-the-mask": Box(
+        "mixer",
+        layer(masks.chosen_before_the_mask),
+        right=layer(chosen_after_the_mask),
         declared={**WIDTH, "hides_future": True},
     ),
     "cache-off-by-one": Box("decode", decoding(caches.counts_one_too_far), right=decoding(decoded), declared=WIDTH),
