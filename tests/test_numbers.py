@@ -57,6 +57,15 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
         "26,602": "tests/language/text/test_words.py",
     },
     "heads of the mathematics": dict.fromkeys(("198", "186"), "of 200: tests/labs/heads/test_own_means.py"),
+    "precision of the mathematics": {
+        "258": "the next number of bfloat16 after 256",
+        "448": "the largest number of e4m3",
+        "29,128": "the least n above 2^10 c (1/w - 1) at c = 256 and w = 0.9",
+        "6.914": "the integral beside it, at d = 64",
+    },
+    "selection of the mathematics": {"131,040": "32 times 4,095"},
+    "sharpness of the mathematics": dict.fromkeys(("513", "21,885"), "ln 2 / -ln Phi, at 3 and at 4"),
+    "sinks of the mathematics": {"54.6": "e^4"},
     "recurrent": {
         "1,115,394": "characters of the file that the page names",
         "5,887": "characters of the homework's novels, in its report",

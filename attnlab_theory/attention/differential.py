@@ -88,9 +88,9 @@ def normed(x: Float[Array, "t d"]) -> Float[Array, "t d"]:
     A row of zeros stays.
 
     Example:
-        >>> print(normed(jnp.array([[3.0, 4.0], [0.0, 0.0]])).round(3))
-        [[0.849 1.131]
-         [0.    0.   ]]
+        >>> print(normed(jnp.array([[3.0, 0.0, 4.0, 0.0], [0.0, 0.0, 0.0, 0.0]])))
+        [[1.2 0.  1.6 0. ]
+         [0.  0.  0.  0. ]]
 
     Source: Henry et al. 2020, with sqrt(d) in the place of the learned scale.
     """

@@ -21,6 +21,20 @@ ALSO_CALLED = {
 """Letters of hypotheses and the fields that they stand for where no field has that name."""
 
 WORDS = {
+    "rule = sum": "rule == 'sum'",
+    "rule = delta": "rule == 'delta'",
+    "least squares": "solver == 'least squares'",
+    "width <= model": "width <= model_width",
+    "rho = 1 or at most 0.99": "rho == 1 or rho <= 0.99",
+    "distances <= 4 or >= 32": "distances <= 4 or distances >= 32",
+    "heads are even": "heads % 2 == 0",
+    "the parts fit": "heads * width <= model_width",
+    "the last token": "start == stop == n",
+    "the middle token": "start == stop == n // 2",
+    "d is 64 or 128": "d in (64, 128)",
+    "d is a power of two": "d & (d - 1) == 0",
+    "c is 448 or a power of two": "factor in (448, 1, 2, 4, 8, 16, 32, 64, 128, 256)",
+    "groups of 4 to 256": "4 <= size <= 256",
     "64 divides t": "t % 64 == 0",
     "1/8 <= a < 1/4: a mean and no variance": "1/8 <= a < 1/4",
     "A = I or -I, V = I": "scores != 'general'",
@@ -106,6 +120,17 @@ WORDS = {
 """Hypotheses in words, as formulas in the fields of their settings."""
 
 COMPUTED: dict[str, list[tuple[dict[str, Any], bool]]] = {
+    "the best scale": [({"n": 8, "d": 8, "scale": 8 / 15}, True), ({"n": 8, "d": 8, "scale": 0.5}, False)],
+    "d^power <= 4096": [({"d": 64, "power": 2}, True), ({"d": 65, "power": 2}, False)],
+    "latent^2 >= 2 d": [({"latent": 4, "d": 8}, True), ({"latent": 3, "d": 8}, False)],
+    "some pair never turned": [({"length": 4096}, True), ({"length": 10**7}, False)],
+    "the sink leads": [({"n": 1, "w": 0.5}, True), ({"n": 1, "w": 0.49}, False)],
+    "no power is near a tie": [({"n": 1000, "w": 0.5}, True), ({"n": 1024, "w": 0.5}, False)],
+    "2^-9 or less": [({"halvings": 9}, True), ({"halvings": 8}, False)],
+    "steps of 1.5 standard deviations at most": [
+        ({"offset": 9.0, "levels": 10}, True),
+        ({"offset": 9.01, "levels": 10}, False),
+    ],
     "trigonometric features: D <= 30": [
         ({"estimator": "trigonometric", "difference_square": 30.0}, True),
         ({"estimator": "trigonometric", "difference_square": 31.0}, False),

@@ -118,16 +118,6 @@ def test_what_is_held_back_is_not_learned_under_another_answer():
         twice.split(1, seed=-1)
 
 
-@pytest.mark.slow("the rates of given schedules stay inside")
-def test_a_schedule_that_is_asked_for_is_taken(capsys, folder):
-    """Trains two small models."""
-    plain, other = (
-        json.loads(run(capsys, *STORE, *schedule, "--writing_params_path", name, "--json")[1])
-        for name, schedule in (("plain", []), ("2024", ["--schedule", "2024"]))
-    )
-    assert (plain["origin"]["recipe"]["fall"], other["origin"]["recipe"]["fall"]) == (None, 650)
-
-
 def test_what_is_held_back_stands_in_the_json_too(capsys, folder):
     """Trains a small model."""
     code, out, _ = run(capsys, *STORE, "--hold_back", "3", "--json")
