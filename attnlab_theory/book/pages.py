@@ -463,8 +463,7 @@ class Pages:
         )
         for room in rooms:
             module = f"attnlab_theory.{room}"
-            options = "   :members:\n   :imported-members:\n   :no-value:"
-            told = f"````{{eval-rst}}\n.. automodule:: {module}\n{options}\n````"
+            told = f"````{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :imported-members:\n````"
             yield f"api/{room}.md", page(module, told)
 
 

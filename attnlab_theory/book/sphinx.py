@@ -5,7 +5,9 @@ import re
 from typing import Any
 
 import furo
+from docutils import nodes
 from markupsafe import escape
+from sphinx import addnodes
 from sphinx.search.en import SearchEnglish
 
 from attnlab_theory.book.formulas import of_sphinx
@@ -50,6 +52,17 @@ def with_short_names(app: Any, what: str, name: str, thing: Any, options: Any, g
     return tuple(text and text.replace("jaxlib._jax.Array", "Array") for text in (given, returned))
 
 
+MOST_SHOWN = 200
+"""A constant whose value is longer is shown without it: that of all claims has millions of letters."""
+
+
+def shortened(app: Any, doctree: nodes.document) -> None:
+    """Leave long values of constants out."""
+    for node in doctree.findall(addnodes.desc_annotation):
+        if len(node.astext()) > MOST_SHOWN:
+            node.children = [nodes.Text(" = …")]
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx, which knows this file by the name in `conf.py`."""
     app.add_html_math_renderer("mathml", inline_renderers=of_sphinx(False), block_renderers=of_sphinx(True))
@@ -57,6 +70,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.add_config_value("html_parts", (), "html")
     app.connect("autodoc-process-docstring", as_it_is, priority=100)
     app.connect("autodoc-process-signature", with_short_names)
+    app.connect("doctree-read", shortened)
     app.connect("html-page-context", _with_parts, priority=1)
     furo._compute_navigation_tree = navigation
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
