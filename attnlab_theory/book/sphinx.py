@@ -39,6 +39,10 @@ def navigation(context: dict[str, Any]) -> str:
 
 def as_it_is(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Our docstrings are no reStructuredText: between bars is an absolute value."""
+    if what in ("attribute", "data", "property") and lines:
+        # What stands before a colon of a first line is no type.
+        head, colon, rest = lines[0].partition(": ")
+        lines[:1] = [head + colon.rstrip(), rest] if rest else lines[:1]
     in_doctest = False
     for at, line in enumerate(lines):
         in_doctest = line.lstrip().startswith(">>>") or (in_doctest and bool(line.strip()))

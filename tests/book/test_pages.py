@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.answers.declarations import declared
-from attnlab_theory.book import formulas, plots, runs
+from attnlab_theory.book import formulas, plots, runs, sphinx
 from attnlab_theory.book.catalogue import Catalogue
 from attnlab_theory.book.documents import Documents
 from attnlab_theory.book.pages import Pages, alternative_of
@@ -172,3 +172,9 @@ def test_a_figure_that_a_document_shows_too_is_one_file_however_its_folder_is_na
 def test_the_committed_museum_has_every_bug():
     told = json.loads((ROOT / "figures" / "museum" / "museum.json").read_text("utf-8"))
     assert [bug["name"] for bug in told["bugs"]] == [bug.name for bug in BUGS]
+
+
+def test_words_before_a_colon_are_no_type_of_a_constant():
+    lines = ["Every claim. The list is written by hand: no folder is searched.", ""]
+    sphinx.as_it_is(None, "data", "CLAIMS", None, None, lines)
+    assert lines == ["Every claim. The list is written by hand:", "no folder is searched.", ""]
