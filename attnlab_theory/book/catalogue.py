@@ -11,12 +11,12 @@ from attnlab_theory.answers.declarations import declared
 from attnlab_theory.answers.questions import Declared, Entry, entries
 from attnlab_theory.book.runs import Run, Runs
 from attnlab_theory.claims import Claim, Finding, Findings, Statement, Verdict
+from attnlab_theory.claims.sources import cited, listed
 from attnlab_theory.experiment import Experiment
 from attnlab_theory.identities import IDENTITIES
 from attnlab_theory.report.table import Tally, tallies
 
 SECTION = re.compile(r"mathematics/(\w+)\.md#([\w-]+)")
-ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5}|[\w.-]+/\d{7})")
 MISSING = "MISSING"
 """In the place of a verdict where nobody has run it."""
 
@@ -30,31 +30,6 @@ class Section:
     title: str
     text: str
     """Its Markdown, without the heading."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """A paper or a homework, as `docs/sources.md` has it."""
-
-    key: str
-    text: str
-    """Markdown."""
-
-    @property
-    def slug(self) -> str:
-        """The name of its page."""
-        return slug(self.key)
-
-    @property
-    def title(self) -> str:
-        """The title of the paper; the key of what has none."""
-        found = re.search(r"\*(.+?)\*", " ".join(self.text.split()))
-        return found[1] if found else self.key
-
-    @property
-    def arxiv(self) -> str:
-        """Its number on arXiv; empty if it has none."""
-        return found[1] if (found := ARXIV.search(self.text)) else ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,8 +101,7 @@ class Item:
     @property
     def cited(self) -> list[tuple[str, str]]:
         """The parts of its source: what is named, and the free words after it."""
-        parts = (part.partition(",") for part in self.source.split("; ") if part.strip())
-        return [(named.strip(), words.strip()) for named, _, words in parts]
+        return cited(self.source)
 
     @property
     def section(self) -> tuple[str, str] | None:
@@ -167,7 +141,7 @@ class Catalogue:
         self.items = (*self._of_theory(), *self._of_labs(), *self._of_strangers())
         self.by_name = {item.name: item for item in reversed(self.items)}
         self.identities = {identity.name: identity for identity in IDENTITIES}
-        self.sources = {source.key: source for source in _sources(root / "docs" / "sources.md")}
+        self.sources = {source.key: source for source in listed(root / "docs" / "sources.md")}
         self.questions = {entry.id: entry for entry in entries()}
         self.sections = {
             (path.stem, section.anchor): section
@@ -256,7 +230,7 @@ class Catalogue:
     def keys(self, item: Item) -> list[str]:
         """The papers and homeworks that an item names, its rival included."""
         rival = "" if item.claim is None or item.claim.rival is None else item.claim.rival.source
-        named = [*(name for name, _ in item.cited), *(part.split(",")[0].strip() for part in rival.split("; "))]
+        named = [name for name, _ in (*item.cited, *cited(rival))]
         keys = [name if name in self.sources else name.split("/")[0] for name in named]
         return list(dict.fromkeys(key for key in keys if key in self.sources))
 
@@ -280,11 +254,6 @@ class Catalogue:
             for other in self.items
             if other.claim is not None and other.claim.foil_of is item.claim is not None
         ]
-
-
-def _sources(path: Path) -> Iterable[Source]:
-    parts = re.split(r"^## (.+)$", path.read_text("utf-8"), flags=re.MULTILINE)
-    return (Source(key.strip(), text.strip()) for key, text in zip(parts[1::2], parts[2::2], strict=True))
 
 
 def _sections(path: Path) -> Iterable[Section]:

@@ -19,6 +19,7 @@ from attnlab_theory.book.documents import Documents
 from attnlab_theory.book.formulas import with_mathml
 from attnlab_theory.book.runs import Run
 from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.claims.sources import cited
 from attnlab_theory.conform.kinds import KINDS
 from attnlab_theory.exits import visible
 from attnlab_theory.report import record
@@ -257,11 +258,11 @@ class Pages:
         for source in rows:
             found = [(item, every.words(item, source.key)) for item in every.citing[source.key]]
             identities = [each for each in every.identities.values() if _names(each.source, source.key)]
-            about = self._documents.moved(source.text, "docs/sources.md", f"sources/{source.slug}.md")
+            about = self._documents.moved(source.text, "docs/sources.md", f"sources/{slug(source.key)}.md")
             link = f"\n\n[arXiv:{source.arxiv}](https://arxiv.org/abs/{source.arxiv})" if source.arxiv else ""
             checked = f"What of {'arXiv ' + source.arxiv if source.arxiv else 'it'} was checked"
             yield (
-                f"sources/{source.slug}.md",
+                f"sources/{slug(source.key)}.md",
                 page(
                     source.title,
                     f"{about}{link}",
@@ -562,7 +563,7 @@ def _alike(findings: Findings) -> list[Findings]:
 
 
 def _names(source: str, key: str) -> bool:
-    return any(part.split(",")[0].strip().split("/")[0] == key for part in source.split("; "))
+    return any(named.split("/")[0] == key for named, _ in cited(source))
 
 
 def _section(text: str, heading: str) -> str:

@@ -4,9 +4,10 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
+from attnlab_theory.claims.sources import cited, listed
 from attnlab_theory.cli import library
 
-NUMBER = re.compile(r"arxiv:(\d{4}\.\d{4,5})", re.IGNORECASE)
+NUMBER = re.compile(r"arxiv:\d{4}\.\d{4,5}", re.IGNORECASE)
 
 
 def headings() -> dict[str, str]:
@@ -18,17 +19,11 @@ def headings() -> dict[str, str]:
     path = library.root() / "docs" / "sources.md"
     if not path.is_file():
         raise ValueError(f"there is no {path}; install attnlab again")
-    named: dict[str, str] = {}
-    for section in path.read_text("utf-8").split("\n## ")[1:]:
-        heading, _, about = section.partition("\n")
-        named[heading.lower()] = heading
-        named |= {f"arxiv:{number}": heading for number in NUMBER.findall(about)}
-    return named
-
-
-def cited(source: str) -> set[str]:
-    """What a claim's source names, without the words after each name."""
-    return {part.partition(",")[0].strip() for part in source.split("; ")}
+    return {
+        name.lower(): source.key
+        for source in listed(path)
+        for name in (source.key, *(f"arxiv:{number}" for number in source.numbers))
+    }
 
 
 def wanted(name: str, sources: Iterable[str]) -> str:
@@ -42,13 +37,13 @@ def wanted(name: str, sources: Iterable[str]) -> str:
         ValueError: if nothing is called so. The line names the nearest.
     """
     asked = re.sub(r"v\d+$", "", name.strip().lower()) if NUMBER.match(name.strip()) else name.strip().lower()
-    known: Mapping[str, str] = {each.lower(): each for source in sources for each in cited(source)} | headings()
+    known: Mapping[str, str] = {each.lower(): each for source in sources for each, _ in cited(source)} | headings()
     if asked in known:
         return known[asked]
     near = difflib.get_close_matches(asked, list(known), n=1, cutoff=0.4)
     hint = (
         f"did you mean {near[0] if near[0].startswith('arxiv:') else known[near[0]]}?"
         if near
-        else ("docs/sources.md lists the papers")
+        else "docs/sources.md lists the papers"
     )
     raise ValueError(f"no source is called {name!r}; {hint}")

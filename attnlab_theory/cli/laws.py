@@ -100,6 +100,7 @@ def _citing(
     name: str, every: "list[Experiment]", labs: "dict[str, Declared]"
 ) -> "tuple[list[Experiment], dict[str, Declared]]":
     """The experiments and labs with those of their claims that cite something; those with none are left out."""
+    from attnlab_theory.claims.sources import cited
     from attnlab_theory.cli import citations
 
     sources = [claim.source for experiment in every for claim in experiment.claims]
@@ -107,7 +108,7 @@ def _citing(
     heading = citations.wanted(name, sources)
 
     def cite(claims: Any) -> Any:
-        return tuple(claim for claim in claims if heading in citations.cited(claim.source))
+        return tuple(claim for claim in claims if heading in dict(cited(claim.source)))
 
     found = [dataclasses.replace(each, claims=cite(each.claims)) for each in every if cite(each.claims)]
     stated = {name: lab._replace(statements=cite(lab.statements)) for name, lab in labs.items()}
@@ -322,6 +323,7 @@ def _recorded(folder: Path | None) -> "Findings":
     Raises:
         ValueError: if a named folder holds no findings.
     """
+    from attnlab_theory.book.runs import BESIDE
     from attnlab_theory.claims import Findings
     from attnlab_theory.cli import library
     from attnlab_theory.report.record import read_findings
@@ -329,7 +331,7 @@ def _recorded(folder: Path | None) -> "Findings":
     found = []
     for lab in LABS:
         places = [folder] if folder else [Path("lab") / lab, library.trained(lab)]
-        for name in (lab, *library.BESIDE.get(lab, ())):
+        for name in (lab, *BESIDE.get(lab, ())):
             there = [place / f"{name}.json" for place in places if (place / f"{name}.json").is_file()]
             if there:
                 found += read_findings(there[0])

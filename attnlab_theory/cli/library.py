@@ -37,10 +37,6 @@ def folder() -> Path:
     return root() / "experiments"
 
 
-BESIDE = {"reviews": ("tested",)}
-"""Files of findings beside a lab's own. They are about models that another command of the lab has trained."""
-
-
 def trained(lab: str) -> Path:
     """The committed run of a lab."""
     return root() / "figures" / lab

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from attnlab_theory import interrupts
 from attnlab_theory.answers import questions, sheet, webpage
+from attnlab_theory.book.runs import BESIDE
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.cli import library, main
 from attnlab_theory.grader.contracts import CONTRACTS
@@ -103,7 +104,7 @@ def of_its_lab(entry):
 
 @functools.cache
 def committed(lab):
-    names = (lab, *library.BESIDE.get(lab, ()))
+    names = (lab, *BESIDE.get(lab, ()))
     found = [record.read_findings(library.trained(lab) / f"{name}.json") for name in names]
     return Findings(finding for each in found for finding in each)
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from attnlab_theory.book.runs import BESIDE
 from attnlab_theory.claims import Beyond, Verdict
 from attnlab_theory.cli import library
 from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates
@@ -137,7 +138,7 @@ def test_a_lab_states_nothing_twice_of_one_number(subtests):
 def test_some_committed_run_judges_every_statement(subtests):
     for lab in LABS:
         with subtests.test(lab=lab):
-            names = (lab, *library.BESIDE.get(lab, ()))
+            names = (lab, *BESIDE.get(lab, ()))
             files = [folder / f"{name}.json" for one, folder in RUNS if one == lab for name in names]
             files = OF_HEADS if lab == "heads" else files
             judged = {finding.claim for file in files if file.exists() for finding in record.read_findings(file)}

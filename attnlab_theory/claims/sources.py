@@ -1,0 +1,50 @@
+"""What the source of a claim names, and the papers and homeworks that `docs/sources.md` lists."""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5}|[\w.-]+/\d{7})")
+
+
+def cited(source: str) -> list[tuple[str, str]]:
+    """The parts of a source: what is named, and the free words after it.
+
+    Example:
+        >>> cited("mathematics/sinks.md#silence; Miller 2023, the note")
+        [('mathematics/sinks.md#silence', ''), ('Miller 2023', 'the note')]
+    """
+    parts = (part.partition(",") for part in source.split("; ") if part.strip())
+    return [(named.strip(), words.strip()) for named, _, words in parts]
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A paper or a homework, as `docs/sources.md` has it."""
+
+    key: str
+    text: str
+    """Markdown."""
+
+    @property
+    def title(self) -> str:
+        """The title of the paper; the key of what has none."""
+        found = re.search(r"\*(.+?)\*", " ".join(self.text.split()))
+        return found[1] if found else self.key
+
+    @property
+    def numbers(self) -> list[str]:
+        """Its numbers on arXiv: one entry may hold several papers."""
+        return ARXIV.findall(self.text)
+
+    @property
+    def arxiv(self) -> str:
+        """The first of them; empty if it has none."""
+        return next(iter(self.numbers), "")
+
+
+def listed(path: Path) -> Iterator[Source]:
+    """The sources of a file, in its order."""
+    parts = re.split(r"^## (.+)$", path.read_text("utf-8"), flags=re.MULTILINE)
+    return (Source(key.strip(), text.strip()) for key, text in zip(parts[1::2], parts[2::2], strict=True))
