@@ -163,6 +163,7 @@ FACTS = {
     "padding": "{mask} (guessed)",
     "lengths that count": "keys that count (guessed)",
     "not judged": "not judged",
+    "another layout": "not judged: documents see themselves alone with --layout {layout}",
     "not judged beside": "not judged beside a hidden future: {line}",
     "segments": "equal numbers see each other",
     **dict.fromkeys(("ends", "query ends"), "documents see themselves alone"),

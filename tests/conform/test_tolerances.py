@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from attnlab_theory.conform.kinds.softmax.reference import attend
+from attnlab_theory.conform.kinds.softmax.reference import Problem, attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
+from attnlab_theory.conform.rounding import HALF_EPS
 from tests.conform import right
 from tests.conform.judging import asked
 
@@ -66,3 +67,15 @@ def test_sums_in_a_finer_type_have_a_tighter_tolerance():
     exact = attend(problem)
     own, finer = tolerance(problem, exact, "float16"), tolerance(problem, exact, "float16", "float32")
     assert np.all(finer.output < own.output)
+
+
+def test_scores_that_are_off_by_ten_roundings_are_within_the_tolerance_and_not_within_its_sums():
+    """Two equal scores of 40 in half precision, one rounded up ten times, the other down."""
+    q, k, v = np.full((1, 1, 1, 1), 40.0), np.ones((1, 1, 2, 1)), np.array([[[[0.0], [1.0]]]])
+    problem = Problem(q, k, v, 1.0, np.ones((1, 1, 1, 2), bool))
+    off = 40.0 * 10 * HALF_EPS["float16"]
+    moved = abs(1 / (1 + np.exp(-2 * off)) - 0.5)
+    bound, same = (tolerance(problem._replace(q=x), attend(problem._replace(q=x)), "float16") for x in (q, 0 * q))
+    assert moved < bound.output.item() < 0.5
+    # Without scores nothing is left but sums, which do not cover it.
+    assert moved > 10 * same.output.item()

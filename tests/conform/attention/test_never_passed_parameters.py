@@ -29,13 +29,14 @@ def packed(bug):
 
 
 def beside_each_other(see, q, k, v, ends, others, causal):
-    """Documents [t h d], each by itself as far as `see` lets it."""
-    out = np.empty((*q.shape[:2], v.shape[2]), q.dtype)
+    """Documents [t h d], each by itself as far as `see` lets it. Four axes are cut along the first, too."""
+    found = []
     for a, b, c, d in zip(ends[:-1], ends[1:], others[:-1], others[1:], strict=True):
         c, d = see(c, d)
-        seen = np.tri(b - a, d - c, d - c - (b - a), dtype=bool) if causal else True
-        out[a:b] = attend(*(x.swapaxes(0, 1)[None] for x in (q[a:b], k[c:d], v[c:d])), seen)[0].swapaxes(0, 1)
-    return out
+        one, keys, values = (x.swapaxes(0, 1) for x in (q[a:b], k[c:d], v[c:d]))
+        t, s = one.shape[-2], keys.shape[-2]
+        found.append(attend(one, keys, values, np.tri(t, s, s - t, dtype=bool) if causal else True))
+    return np.concatenate(found, 1).swapaxes(0, 1)
 
 
 ENDS = {
@@ -66,13 +67,26 @@ def told_by_one_array(bug):
     return target
 
 
-def told_if_wanted(bug):
-    """Without it all tokens are one document."""
+def told_if_wanted(bug, axes=(3,)):
+    """Without it all tokens are one document; of so many axes."""
 
     def target(q, k, v, cu_seqlens=None):
+        assert q.ndim in axes
         ends = np.array([0, len(q)]) if cu_seqlens is None or bug == "one document" else cu_seqlens
         others = ends + np.eye(len(ends), dtype=int)[-1] * (len(k) - len(q))
         return beside_each_other(ENDS.get(bug, ENDS[""]), q, k, v, ends, others, causal=False)
+
+    return target
+
+
+def told_in_one_element(bug):
+    """Packed documents are one batch element [1 t h d]; without ends there may be many."""
+
+    def target(q, k, v, cu_seqlens=None):
+        if cu_seqlens is None:
+            return np.stack([told_if_wanted("")(*each) for each in zip(q, k, v, strict=True)])
+        assert len(q) == 1
+        return told_if_wanted(bug)(q[0], k[0], v[0], cu_seqlens)[None]
 
     return target
 
@@ -115,6 +129,7 @@ WRONG = [
     (told_by_ends, "causal", "packed documents", ("what came before", "the token before")),
     (told_by_one_array, "causal", "packed documents", ("what came before", "one document")),
     (told_if_wanted, "multi-head", "packed documents", ("the token before", "one document")),
+    (told_in_one_element, "multi-head", "packed documents", ("what came before", "one document")),
     (with_sinks, "multi-head", "sinks", ("of another head", "none where it is zero", "not in the sum")),
     (sloped, "multi-head", "slopes", ("the past alone", "risen")),
 ]
@@ -137,6 +152,18 @@ def test_the_same_code_without_a_bug_holds_also_beside_other_features(make, kind
         "pairs": "holds",
     }
     assert suite.never_passed == []
+
+
+def test_packed_documents_are_judged_in_the_layout_that_is_theirs():
+    """A target of [t h d] and of batches means documents by the first axis: in batches that is no failure."""
+    found = suite_of(Direct(told_if_wanted("", (3, 4))), "multi-head")
+    assert dict(found.profile)["cu_seqlens"] == "not judged: documents see themselves alone with --layout thd"
+    assert [row.verdict for row in found.rows(["packed documents", "plain"])] == ["holds"]
+    for bug, verdict in (("", "holds"), ("the token before", "fails")):
+        declared = suite_of(Direct(told_if_wanted(bug, (3, 4))), "multi-head", {"layout": "thd"})
+        assert [row.verdict for row in declared.rows(["packed documents"])] == [verdict]
+    ignored = suite_of(Direct(told_if_wanted("one document", (3, 4))), "multi-head")
+    assert [row.verdict for row in ignored.rows(["packed documents"])] == ["fails"]
 
 
 def half_known(q, k, v, mask=None, score_mod=None, *, need_weights=False, dropout_p=0.0):

@@ -489,13 +489,17 @@ def added(judge: Judge) -> Chosen:
         name = judge.convention.names.get(role)
         if name is None or role in judge.convention.required:
             continue
-        known, trouble = _first(judge, {**spec, "batch": 3, "length": 8}, [{}])
-        if known is not None:
+        others = [{"layout": "thd"}] if OPERANDS[role].packs and "layout" not in judge.declared else []
+        known, trouble = _first(judge, {**spec, "batch": 3, "length": 8}, [{}, *others])
+        if known is not None and not known:
             judge.tell(name, role)
             continue
         for each in spec:
             judge.rebind(without=each)
-        if trouble:
+        if known:
+            # Batches and packed documents are two layouts of one target, and one of them is judged.
+            judge.tell(name, "another layout", known)
+        elif trouble:
             judge.tell(name, "not judged", {"trouble": trouble})
         else:
             about = {"name": name, "line": (role, {})}
