@@ -3,6 +3,7 @@
 import ast
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -21,8 +22,6 @@ def pieces(claim: Claim[Any], root: Path) -> list[tuple[str, str, str]]:
         claim: of the lab.
         root: the folder around the package, which paths of files are told from.
     """
-    import sys
-
     module = sys.modules[claim.kind.__module__]
     found = [("What is claimed", *told)] if (told := _declaration(claim.name, claim.kind.__module__)) else []
     found += [("What predicts", *told) for told in _formulas(claim.predict, module)]
@@ -52,8 +51,6 @@ def _statements(folder: str) -> list[tuple[str, str, set[str]]]:
 
 def _declaration(name: str, module: str) -> tuple[str, str] | None:
     """The statement of a file in which a claim gets its name."""
-    import sys
-
     folder = str(Path(str(sys.modules[module].__file__)).parent)
     named = [(path, lines) for path, lines, texts in _statements(folder) if name in texts]
     return named[0] if named else None
