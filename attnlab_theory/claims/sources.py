@@ -21,7 +21,13 @@ def cited(source: str) -> list[tuple[str, str]]:
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A paper or a homework, as `docs/sources.md` has it."""
+    """A paper or a homework, as `docs/sources.md` has it.
+
+    Example:
+        >>> paper = Source("Xiao 2023", "*Efficient Streaming Language Models*, arXiv:2309.17453.")
+        >>> paper.title, paper.arxiv
+        ('Efficient Streaming Language Models', '2309.17453')
+    """
 
     key: str
     text: str
@@ -45,6 +51,15 @@ class Source:
 
 
 def listed(path: Path) -> Iterator[Source]:
-    """The sources of a file, in its order."""
+    """The sources of a file, in its order.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "sources.md")
+        ...     _ = path.write_text("# Sources\\n\\n## Graves 2014\\n\\n*Neural Turing Machines*\\n")
+        ...     [each.key for each in listed(path)]
+        ['Graves 2014']
+    """
     parts = re.split(r"^## (.+)$", path.read_text("utf-8"), flags=re.MULTILINE)
     return (Source(key.strip(), text.strip()) for key, text in zip(parts[1::2], parts[2::2], strict=True))
