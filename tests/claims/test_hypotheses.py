@@ -35,6 +35,8 @@ WORDS = {
     "d is a power of two": "d & (d - 1) == 0",
     "c is 448 or a power of two": "factor in (448, 1, 2, 4, 8, 16, 32, 64, 128, 256)",
     "groups of 4 to 256": "4 <= size <= 256",
+    "no offset, or one of 8 at least": "offset == 0 or offset >= 8",
+    "d = 2, or n = d + 2": "d == 2 or n == d + 2",
     "64 divides t": "t % 64 == 0",
     "1/8 <= a < 1/4: a mean and no variance": "1/8 <= a < 1/4",
     "A = I or -I, V = I": "scores != 'general'",
@@ -120,7 +122,9 @@ WORDS = {
 """Hypotheses in words, as formulas in the fields of their settings."""
 
 COMPUTED: dict[str, list[tuple[dict[str, Any], bool]]] = {
-    "the best scale": [({"n": 8, "d": 8, "scale": 8 / 15}, True), ({"n": 8, "d": 8, "scale": 0.5}, False)],
+    "(1 - skip) / window to the layers >= 1e-30": [({"layers": 33}, True), ({"layers": 34}, False)],
+    "halvings > digits": [({"halvings": 9}, True), ({"halvings": 8}, False)],
+    "as many steps as twice the number": [({"steps": 512}, True), ({"steps": 511}, False)],
     "d^power <= 4096": [({"d": 64, "power": 2}, True), ({"d": 65, "power": 2}, False)],
     "latent^2 >= 2 d": [({"latent": 4, "d": 8}, True), ({"latent": 3, "d": 8}, False)],
     "some pair never turned": [({"length": 4096}, True), ({"length": 10**7}, False)],

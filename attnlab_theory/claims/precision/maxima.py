@@ -1,5 +1,7 @@
 """How often an online softmax rescales (docs/mathematics/precision.md)."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -66,4 +68,53 @@ NINE_TENTHS = foil(
     settings=RECORDS.settings[-1:],
 )
 
-CLAIMS = (RECORDS, NINE_TENTHS)
+
+BLOCK = 16
+
+
+class Lazy(Setting):
+    """A row over blocks of 16 scores N(0, spread^2), whose reference moves by more than 2^octaves or not at all."""
+
+    blocks: int
+    spread: Traced[float]
+    octaves: Traced[float]
+
+
+def _rescalings(key: PRNGKeyArray, setting: Lazy) -> Float[Array, ""]:
+    keys = jax.random.normal(key, (setting.blocks * BLOCK, 1))
+    scores = attention_scores(jnp.ones((1, 1)), keys, scale=setting.spread)[0]
+    largest = jnp.max(scores.reshape(setting.blocks, BLOCK), axis=1)
+    rise = setting.octaves * jnp.log(2.0)
+
+    def read(reference: Array, block: Array) -> tuple[Array, Array]:
+        rises = block > reference + rise
+        return jnp.where(rises, block, reference), rises.astype(block.dtype)
+
+    return jnp.sum(jax.lax.scan(read, largest[0], largest[1:])[1])
+
+
+def _rise(setting: Lazy) -> float:
+    return setting.octaves * math.log(2)
+
+
+LAZY = Claim(
+    name="a-threshold-makes-rescaling-rare",
+    statement=r"A row that ignores rises of its maximum up to a factor $2^8$ rescales 0.28 times over 64 blocks of "
+    r"16 scores with spread 3: a recursion over the reference gives the number.",
+    source="mathematics/precision.md#records-are-rare-in-a-row-and-common-in-a-tile; Milakov and Gimelshein 2018",
+    hypotheses=at_least(blocks=2, spread=0.5, octaves=1) | at_most(blocks=256, spread=8, octaves=16),
+    predict=lambda s: Interval.around(theory.rescalings(s.blocks, BLOCK, s.spread, _rise(s)), 1e-3),
+    draw=_rescalings,
+    bound=lambda s: bounded(0.0, s.blocks - 1 + 0.001),
+    resolution=0.25,
+    settings=tuple(Lazy(blocks=64, spread=spread, octaves=8.0) for spread in (3.0, 5.0)),
+    rival=Rival(
+        statement=r"It rescales at every record, $H_B - 1$ times.",
+        source="no threshold",
+        predict=lambda s: Interval.point(theory.changes(s.blocks, 1)),
+    ),
+    stated={"spread": 3.0},
+    chunk=64,
+)
+
+CLAIMS = (RECORDS, NINE_TENTHS, LAZY)

@@ -57,7 +57,7 @@ VANISH = exact_claim(
     name="fp8-weights-beside-a-sink-vanish",
     statement=r"If powers $e^{z - \max}$ times $c$ are stored in e4m3, $n \ge 1024c(1 - w)/w$ equal keys beside a "
     r"sink of share $w$ keep nothing of the output. Just below that they count double.",
-    source="mathematics/precision.md#weights-of-eight-bits-beside-a-sink",
+    source="mathematics/precision.md#weights-of-eight-bits-beside-a-sink; Lau 2026",
     hypotheses=at_least(n=1, factor=1)
     | at_most(n=MOST_KEYS, w=0.99, factor=448)
     | more_than(w=0)
@@ -86,7 +86,7 @@ SUFFICES = foil(
     name="weights-are-below-one-so-fp8-suffices",
     statement="Powers stored in e4m3 without a factor keep the output of 256 keys beside a sink of nine tenths "
     "within ten per cent.",
-    source="mathematics/precision.md#weights-of-eight-bits-beside-a-sink, a range read as a precision",
+    source="mathematics/precision.md#weights-of-eight-bits-beside-a-sink; Lau 2026, of a kernel that had no factor",
     predict=Interval(0.9, 1.1),
     settings=(EightBits(n=256, w=0.9, factor=1.0),),
 )

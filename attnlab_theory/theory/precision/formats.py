@@ -1,4 +1,4 @@
-"""Four bits of three kinds, for normal numbers in groups with one scale (docs/mathematics/precision.md)."""
+"""Four bits of several kinds, for normal numbers in groups with one scale (docs/mathematics/precision.md)."""
 
 import functools
 from collections.abc import Callable
@@ -19,19 +19,21 @@ def power_of_two(largest: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def error_moments(sizes: tuple[float, ...], scale: Scale, group: int) -> tuple[float, float]:
+def error_moments(sizes: tuple[float, ...], scale: Scale, group: int, offset: float = 0.0) -> tuple[float, float]:
     """Mean and variance of a group's mean squared error.
 
     Given the largest entry m, the others are independent normal numbers between -m and m. One sum over m, one over
-    them.
+    them. An offset of one entry, of 8 at least, makes this one the largest, but for a chance of 1e-7.
 
-    Source: docs/mathematics/precision.md#four-bits-of-three-kinds.
+    Source: docs/mathematics/precision.md#four-bits-of-several-kinds.
     """
     step = 1 / 256
-    largest = step * (np.arange(7 * 256) + 0.5)
+    largest = offset + step * (np.arange(-7 * 256 if offset else 0, 7 * 256) + 0.5)
     inside = 2 * scipy.special.ndtr(largest) - 1
-    # The density of the largest |g|, whose distribution function is (2 Phi - 1)^group.
-    weights = step * group * inside ** (group - 1) * np.sqrt(2 / np.pi) * np.exp(-(largest**2) / 2)
+    weights = step / np.sqrt(2 * np.pi) * np.exp(-((largest - offset) ** 2) / 2)
+    if not offset:
+        # The density of the largest |g|, whose distribution function is (2 Phi - 1)^group.
+        weights = 2 * group * inside ** (group - 1) * weights
     share = (np.arange(400) + 0.5) / 400
     grid = np.array(sizes)
     middles = (grid[1:] + grid[:-1]) / 2
@@ -56,3 +58,9 @@ def by_seventh(largest: np.ndarray) -> np.ndarray:
 def by_sixth(largest: np.ndarray) -> np.ndarray:
     """The exact scale of e2m1: the largest entry over 6."""
     return largest / 6
+
+
+def by_rounded_sixth(largest: np.ndarray) -> np.ndarray:
+    """The scale of NVFP4: the largest entry over 6, rounded to the four binary digits that e4m3 has."""
+    mantissa, exponent = np.frexp(largest / 6)
+    return np.ldexp(np.round(mantissa * 16) / 16, exponent)

@@ -66,3 +66,17 @@ def squared_error_variance(d: int, levels: int, square: float, fourth: float) ->
 def largest_of_many(d: int) -> float:
     """2 ln d, which E max g_i^2 tends to, slowly."""
     return 2 * math.log(d)
+
+
+def error_of_a_mean(d: int, levels: int, participation: float) -> float:
+    """The squared error of a weighted mean of rounded values: the mean sum of squared weights times that of one.
+
+    Source: docs/mathematics/precision.md#rounded-values-average-out.
+    """
+    return participation * squared_error(d, levels, largest_if_centred(d, 0.0, 2))
+
+
+def error_of_a_mean_variance(d: int, levels: int) -> float:
+    """No less than its variance. By convexity its square is at most the mean square of one value's error."""
+    square, fourth = (largest_if_centred(d, 0.0, power) for power in (2, 4))
+    return squared_error_variance(d, levels, square, fourth) + squared_error(d, levels, square) ** 2

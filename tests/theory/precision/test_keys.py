@@ -60,6 +60,7 @@ def test_one_bit_keeps_the_mean_size_of_a_number():
     [
         (formats.E2M1, formats.power_of_two),
         (formats.E2M1, formats.by_sixth),
+        (formats.E2M1, formats.by_rounded_sixth),
         (formats.WHOLE, formats.by_seventh),
     ],
 )
@@ -71,3 +72,21 @@ def test_four_bits_err_as_drawn_groups_do(sizes, scale):
     mean, variance = formats.error_moments(sizes, scale, 16)
     assert abs(np.mean(errors) - mean) < 5 * np.std(errors) / 20_000**0.5
     assert np.var(errors) == pytest.approx(variance, rel=0.1)
+
+
+def test_an_offset_turns_the_order_round_as_drawn_groups_do():
+    x = np.abs(np.random.default_rng(8).standard_normal((20_000, 16)) + 10.0 * np.eye(16)[0])
+    for sizes, scale in ((formats.E2M1, formats.power_of_two), (formats.WHOLE, formats.by_seventh)):
+        by, grid = scale(x.max(axis=1))[:, None], np.array(sizes)
+        nearest = by * grid[np.argmin(np.abs((x / by)[:, :, None] - grid), axis=2)]
+        errors = np.mean((nearest - x) ** 2, axis=1)
+        mean, variance = formats.error_moments(sizes, scale, 16, 10.0)
+        assert abs(np.mean(errors) - mean) < 5 * np.std(errors) / 20_000**0.5
+        assert np.var(errors) == pytest.approx(variance, rel=0.1)
+    assert formats.by_rounded_sixth(np.array([6.0, 6.2, 6.4, 96.0])).tolist() == [1.0, 1.0, 1.125, 16.0]
+
+
+def test_a_mean_of_values_errs_by_its_squared_weights():
+    one = keys.squared_error(32, 127, keys.largest_if_centred(32, 0.0, 2))
+    assert keys.error_of_a_mean(32, 127, 0.25) == pytest.approx(one / 4)
+    assert keys.error_of_a_mean_variance(32, 127) > one**2

@@ -61,3 +61,30 @@ def test_records_are_counted_over_all_orders():
     two = sum(len(a | b) for a in rises for b in rises) / len(orders) ** 2
     assert maxima.changes(4, 1) == pytest.approx(one)
     assert maxima.changes(4, 2) == pytest.approx(two)
+
+
+@pytest.mark.parametrize(
+    ("kind", "digits"), [(ml_dtypes.bfloat16, 8), (np.float16, 11), (ml_dtypes.float8_e4m3fn, 4)]
+)
+def test_equal_writes_stop_where_half_a_step_is_one(kind, digits):
+    for decay in (1.0, 1 - 2.0 ** -(digits + 1)):
+        state = np.float32(0)
+        for _ in range(2 * 2**digits):
+            state = np.float32(kind(state * np.float32(decay) + 1))
+        assert state == states.settled(digits)
+    assert states.written(3, 5) == pytest.approx(sum((7 / 8) ** i for i in range(5)))
+
+
+@pytest.mark.parametrize(("blocks", "size", "spread"), [(2, 1, 3.0), (8, 4, 5.0)])
+def test_rows_rescale_as_often_as_drawn_ones(blocks, size, spread):
+    drawn = spread * np.random.default_rng(6).standard_normal((20_000, blocks, size)).max(axis=2)
+    reference, count = drawn[:, 0], np.zeros(len(drawn))
+    for block in drawn.T[1:]:
+        rises = block > reference + 4.0
+        count += rises
+        reference = np.where(rises, block, reference)
+    assert abs(np.mean(count) - maxima.rescalings(blocks, size, spread, 4.0)) < 5 * np.std(count) / 20_000**0.5
+
+
+def test_without_a_threshold_every_record_rescales():
+    assert maxima.rescalings(6, 3, 1.0, 1e-2) == pytest.approx(maxima.changes(6, 1), abs=0.02)
