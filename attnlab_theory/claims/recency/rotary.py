@@ -1,5 +1,6 @@
 """What rotary positions say of distance, and what a larger base does to angles (docs/mathematics/recency.md)."""
 
+import enum
 import math
 
 import jax
@@ -7,7 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from attnlab_theory.attention import attention_scores, ntk_frequencies, rotary, rotary_frequencies
+from attnlab_theory.attention import (
+    attention_scores,
+    interpolated_frequencies,
+    ntk_frequencies,
+    rotary,
+    rotary_frequencies,
+    yarn_frequencies,
+    yarn_scale,
+)
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.hypotheses import at_least, at_most
@@ -16,6 +25,8 @@ from attnlab_theory.stats import Interval, proportion
 from attnlab_theory.theory.recency import rotary as theory
 
 BASE = 1e4
+
+EPS = float(np.finfo(np.float32).eps)
 
 EVEN = {"d is even": lambda s: s.d % 2 == 0}
 
@@ -78,7 +89,7 @@ DECAYS = foil(
     name="rotary-decays-with-distance",
     statement="Rotary positions prefer the nearer of two random keys: it wins with chance 0.6 at least.",
     source="mathematics/recency.md#rotary-favours-near-keys-as-far-as-they-share-a-mean; Su et al. 2021, long-term "
-    "decay read as true of any keys",
+    "decay read as true of any keys; Wang et al. 2025, whose assumptions give keys a mean",
     predict=Interval.at_least(0.6),
     settings=NEAR.settings[:1],
 )
@@ -94,12 +105,23 @@ class Turned(Setting):
 DISTANCES = 2048
 
 
-def _best_distance(key: PRNGKeyArray, setting: Turned) -> float:
-    del key
+def _scores(setting: Turned) -> Float[np.ndarray, " distances"]:
     u = equal_pairs(setting.d)
     key_at = at_distance(u, -float(setting.turn))
     keys = rotary(jnp.repeat(key_at, DISTANCES, axis=0), -jnp.arange(DISTANCES, dtype=u.dtype), base=BASE)
-    return float(np.argmax(np.asarray(attention_scores(u, keys, scale=1.0))[0]))
+    return np.asarray(attention_scores(u, keys, scale=1.0), float)[0]
+
+
+def _best_distance(key: PRNGKeyArray, setting: Turned) -> float:
+    del key
+    return float(np.argmax(_scores(setting)))
+
+
+def _lead(key: PRNGKeyArray, setting: Turned) -> float:
+    """By how much the score where the key is turned to exceeds all others."""
+    del key
+    scores = _scores(setting)
+    return float(scores[setting.turn] - np.max(np.delete(scores, setting.turn)))
 
 
 PEAK = exact_claim(
@@ -117,6 +139,34 @@ PEAK = exact_claim(
         source="Su et al. 2021, long-term decay",
         predict=Interval.point(0.0),
     ),
+)
+
+LEAD = exact_claim(
+    name="a-rotary-head-leads-where-it-likes",
+    statement=r"At that distance its score leads those at all others by $1 - m_d(1)$, or by what the best of them "
+    "lacks: 0.034 in a head of width 64, near or far.",
+    source="mathematics/recency.md#rotary-favours-near-keys-as-far-as-they-share-a-mean; Barbero et al. 2025",
+    hypotheses=EVEN | at_least(d=2, turn=0) | at_most(d=256, turn=DISTANCES - 1),
+    predict=lambda s: Interval.point(theory.lead(s.d, s.turn, DISTANCES, BASE)),
+    draw=_lead,
+    # The angles of far positions are rounded relative to their size.
+    rounding=4 * DISTANCES * EPS,
+    settings=PEAK.settings,
+    rival=Rival(
+        statement=r"It leads by $1 - \cos 1$.",
+        source="the fastest pair taken for all of them",
+        predict=Interval.point(theory.lead_of_the_first_pair()),
+    ),
+)
+
+ANY_WIDTH = foil(
+    LEAD,
+    name="one-pair-is-enough-to-point",
+    statement="A head of width 2 leads at its distance as a head of width 64 does.",
+    source="mathematics/recency.md#rotary-favours-near-keys-as-far-as-they-share-a-mean; Barbero et al. 2025, who "
+    "use high frequencies to point: few of them, and near",
+    predict=lambda s: Interval.point(theory.lead(64, s.turn, DISTANCES, BASE)),
+    settings=tuple(Turned(d=2, turn=turn) for turn in (1, 1000)),
 )
 
 
@@ -250,4 +300,118 @@ IN_RANGE = foil(
     predict=Interval.point(0.0),
 )
 
-CLAIMS = (NEAR, DECAYS, PEAK, COPY, ENOUGH, FIRST, NTK, IN_RANGE)
+
+class Scaling(enum.StrEnum):
+    """How a text that is so many times longer is fitted in."""
+
+    INTERPOLATED = "interpolated"
+    NTK = "NTK"
+
+
+class Neighbours(Setting):
+    """Vectors of width d with equal pairs, and positions for texts that are longer by a factor."""
+
+    d: int
+    base: float
+    factor: float
+    scaling: Scaling
+
+
+def _apart(key: PRNGKeyArray, setting: Neighbours) -> Float[Array, ""]:
+    """What a copy of the query scores less at distance 1 than at 0."""
+    del key
+    scaled = ntk_frequencies if setting.scaling is Scaling.NTK else interpolated_frequencies
+    u = jnp.repeat(equal_pairs(setting.d), 2, axis=0)
+    at = jnp.arange(2, dtype=u.dtype)
+    keys = rotary(u, -at, frequencies=scaled(setting.d, factor=setting.factor, base=setting.base))
+    here, next_to_it = attention_scores(u[:1], keys, scale=1.0)[0]
+    return here - next_to_it
+
+
+def _neighbours_apart(setting: Neighbours) -> float:
+    match setting.scaling:
+        case Scaling.NTK:
+            return theory.neighbours_apart_by_ntk(setting.d, setting.base, setting.factor)
+        case Scaling.INTERPOLATED:
+            return theory.neighbours_apart_if_interpolated(setting.d, setting.base, setting.factor)
+
+
+CONTRAST = exact_claim(
+    name="a-larger-base-keeps-neighbours-apart",
+    statement=r"Squeezed into an eighth, positions tell a token from its neighbour by a score of 0.0005 at $d = "
+    r"128$; NTK scaling by 0.025, nearly the 0.030 of training.",
+    source="mathematics/recency.md#a-larger-base-stretches-angles; Peng et al. 2024; Chen et al. 2023",
+    hypotheses=EVEN | at_least(d=4, base=1e3, factor=1.5) | at_most(d=256, base=1e7, factor=64),
+    predict=lambda s: Interval.point(_neighbours_apart(s)),
+    draw=_apart,
+    rounding=lambda s: EPS * (s.d + 8),
+    settings=tuple(Neighbours(d=128, base=1e4, factor=8.0, scaling=scaling) for scaling in Scaling),
+    rival=Rival(
+        statement="Neighbours stay as far apart as before.",
+        source="a scaling taken for one of long distances alone",
+        predict=lambda s: Interval.point(theory.neighbours_apart(s.d, s.base)),
+    ),
+)
+
+
+class Lengthened(Setting):
+    """YaRN for texts that are longer by a factor, of a model of width d trained on `original` positions."""
+
+    d: int
+    original: int
+    factor: float
+
+
+def _growth_of_scores(key: PRNGKeyArray, setting: Lengthened) -> Float[Array, ""]:
+    """The score of a copy one token away, with YaRN's factor over that without it."""
+    del key
+    u = equal_pairs(setting.d)
+    frequencies = yarn_frequencies(setting.d, factor=setting.factor, original=setting.original)
+    query, key_before = (rotary(u, jnp.full(1, at), frequencies=frequencies) for at in (0.0, -1.0))
+    times = yarn_scale(setting.factor)
+    plain = attention_scores(query, key_before, scale=1.0)
+    return (attention_scores(times * query, times * key_before, scale=1.0) / plain)[0, 0]
+
+
+YARN = exact_claim(
+    name="yarn-multiplies-scores-by-the-square-of-its-factor",
+    statement=r"YaRN's factor $f = 0.1\ln s + 1$ multiplies queries and keys, so scores grow by $f^2$: by 1.81 for "
+    "texts 32 times longer.",
+    source="mathematics/recency.md#a-larger-base-stretches-angles; Peng et al. 2024",
+    hypotheses=EVEN | at_least(d=4, original=64, factor=1) | at_most(d=256, original=65536, factor=64),
+    predict=lambda s: Interval.point(theory.yarn_factor(s.factor) ** 2),
+    draw=_growth_of_scores,
+    # Two scores of d products, each near one, and three roundings of vectors.
+    rounding=lambda s: 4 * EPS * (s.d + 8),
+    settings=tuple(Lengthened(d=64, original=4096, factor=factor) for factor in (4.0, 32.0)),
+    rival=Rival(
+        statement="Scores do not grow.",
+        source="a rotation keeps lengths, and the factor left out",
+        predict=Interval.point(1.0),
+    ),
+)
+
+ONCE = foil(
+    YARN,
+    name="yarn-multiplies-scores-by-its-factor",
+    statement=r"YaRN multiplies scores by $0.1\ln s + 1$.",
+    source="mathematics/recency.md#a-larger-base-stretches-angles; Peng et al. 2024, in a vendor's words: it "
+    "scales the size of scores by this number",
+    predict=lambda s: Interval.point(theory.yarn_factor(s.factor)),
+)
+
+CLAIMS = (
+    NEAR,
+    DECAYS,
+    PEAK,
+    LEAD,
+    ANY_WIDTH,
+    COPY,
+    ENOUGH,
+    FIRST,
+    NTK,
+    IN_RANGE,
+    CONTRAST,
+    YARN,
+    ONCE,
+)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import scipy.special
 
-from attnlab_theory.theory.positions.rotary import mean_score
+from attnlab_theory.theory.positions.rotary import frequencies, mean_score
 
 
 def near_key_wins(d: int, mean: float, near: float, far: float, base: float) -> float:
@@ -63,6 +63,35 @@ def yarn_factor(factor: float) -> float:
     return 0.1 * math.log(factor) + 1
 
 
-def trained_pairs(d: int, base: float, length: int) -> np.ndarray:
-    """Whether each pair finished a turn within `length` positions."""
-    return length * base ** (-2 * np.arange(d // 2) / d) >= 2 * math.pi
+def lead(d: int, turn: int, distances: int, base: float) -> float:
+    """By how much a key that is turned by `turn` positions scores highest at that distance, among 0, 1, ...
+
+    The score at distance delta is m_d(delta - turn), which is one at delta = turn.
+
+    Source: docs/mathematics/recency.md#rotary-favours-near-keys-as-far-as-they-share-a-mean.
+    """
+    away = np.abs(np.arange(distances) - turn)
+    return 1 - float(np.max(np.mean(np.cos(np.outer(away[away > 0], frequencies(d, base))), axis=1)))
+
+
+def lead_of_the_first_pair() -> float:
+    """1 - cos 1: how far neighbours are apart if every pair turned as fast as the first."""
+    return 1 - math.cos(1)
+
+
+def neighbours_apart(d: int, base: float) -> float:
+    """1 - m_d(1): by how much a copy scores less at distance 1 than at 0.
+
+    Source: docs/mathematics/recency.md#a-larger-base-stretches-angles.
+    """
+    return 1 - mean_score(d, 1, base)
+
+
+def neighbours_apart_if_interpolated(d: int, base: float, factor: float) -> float:
+    """The same with positions squeezed by a factor: 1 - m_d(1 / s)."""
+    return 1 - mean_score(d, 1 / factor, base)
+
+
+def neighbours_apart_by_ntk(d: int, base: float, factor: float) -> float:
+    """The same with the base of NTK scaling, b s^(d / (d - 2))."""
+    return neighbours_apart(d, base * factor ** (d / (d - 2)))

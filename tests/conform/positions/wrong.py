@@ -82,6 +82,8 @@ def both(bug):
             return one, turned(np.concatenate((k[..., ::2], k[..., 1::2]), -1), positions)
         if bug == "keys one behind":
             return one, turned(k, np.asarray(positions) - 1)
+        if bug == "YaRN's factor for queries only":
+            return one * one.dtype.type(0.1 * np.log(32) + 1), turned(k, positions)
         return one, turned(k, positions)
 
     return target
@@ -190,7 +192,13 @@ BUGS = {
         ),
         ("rotary", rotary),
     ),
-    **dict.fromkeys(("keys turn backwards", "keys are interleaved", "keys one behind"), ("rotary", both)),
+    **dict.fromkeys(
+        (
+            *("keys turn backwards", "keys are interleaved", "keys one behind"),
+            "YaRN's factor for queries only",
+        ),
+        ("rotary", both),
+    ),
     **dict.fromkeys(("the rest is lost", "the rest is scaled"), ("rotary", partial)),
     **dict.fromkeys(("sines for keys only", "table interleaved, channels in halves"), ("rotary", by_table)),
     **dict.fromkeys(

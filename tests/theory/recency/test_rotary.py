@@ -43,3 +43,28 @@ def test_pairs_that_leave_are_counted_by_their_angles(d, base, length):
 
 def test_the_slowest_pair_turns_by_a_right_angle_at_a_quarter_of_its_turn():
     assert rotary.quarter_turn(64, 1e4) * frequencies(64, 1e4)[-1] == pytest.approx(math.pi / 2)
+
+
+def test_a_turned_key_leads_by_what_its_neighbours_lack():
+    scores = np.mean(np.cos(np.outer(np.arange(50) - 20, frequencies(16, 1e4))), axis=1)
+    assert np.argmax(scores) == 20
+    assert rotary.lead(16, 20, 50, 1e4) == pytest.approx(1 - np.sort(scores)[-2])
+    assert rotary.lead(16, 0, 50, 1e4) == pytest.approx(rotary.neighbours_apart(16, 1e4))
+    # In two dimensions the score returns after 710 tokens, which are nearly 113 turns.
+    assert rotary.lead(2, 1000, 2048, 1e4) == pytest.approx(1 - math.cos(710), rel=1e-6)
+    assert rotary.lead_of_the_first_pair() == pytest.approx(rotary.lead(2, 0, 3, 1e4))
+
+
+def test_neighbours_come_nearer_as_their_angles_do():
+    plain = rotary.neighbours_apart(128, 1e4)
+    assert plain == pytest.approx(np.mean(1 - np.cos(frequencies(128, 1e4))))
+    squeezed = np.mean(1 - np.cos(frequencies(128, 1e4) / 8))
+    assert rotary.neighbours_apart_if_interpolated(128, 1e4, 8.0) == pytest.approx(squeezed)
+    assert squeezed < plain / 50
+    larger = frequencies(128, 1e4) * 8.0 ** (-2 * np.arange(64) / 126)
+    assert rotary.neighbours_apart_by_ntk(128, 1e4, 8.0) == pytest.approx(np.mean(1 - np.cos(larger)))
+
+
+def test_the_factor_of_yarn_is_that_of_its_paper():
+    assert rotary.yarn_factor(math.e**10) == pytest.approx(2.0)
+    assert rotary.yarn_factor(32.0) ** 2 == pytest.approx(1.8133, abs=1e-4)
