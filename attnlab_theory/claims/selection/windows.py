@@ -94,4 +94,51 @@ ROOT = foil(
     settings=(Stack(window=8, layers=16, skip=0.0, distance=32),),
 )
 
-CLAIMS = (STACKED, HORIZON, ROOT)
+
+class Reach(Setting):
+    """The same layers, and how far the furthest token is that they hear."""
+
+    window: int
+    layers: int
+    skip: float
+
+
+def _furthest(key: PRNGKeyArray, setting: Reach) -> float:
+    """Halved until one distance is left that is heard, and the next is not."""
+    heard, silent = 0, MOST_LAYERS * (setting.window - 1) + 1
+    while silent - heard > 1:
+        middle = (heard + silent) // 2
+        found = _heard_from(key, Stack(**setting.fields(), distance=middle))
+        heard, silent = (middle, silent) if found > 0 else (heard, middle)
+    return float(heard)
+
+
+REACH = exact_claim(
+    name="how-far-stacked-windows-reach",
+    statement=r"$L$ windows of $W$ tokens, the token itself among them, reach $L(W - 1)$ tokens back.",
+    source="mathematics/selection.md#how-far-stacked-windows-hear; Jiang et al. 2023",
+    hypotheses=at_least(window=1, layers=0, skip=0)
+    | at_most(window=16, skip=0.95)
+    # What is heard from the furthest token is no number of float32 for more layers.
+    | {"(1 - skip) / window to the layers >= 1e-30": lambda s: ((1 - s.skip) / s.window) ** s.layers >= 1e-30},
+    predict=lambda s: Interval.point(float(theory.reach(s.window, s.layers))),
+    draw=_furthest,
+    rounding=0.1,
+    settings=tuple(Reach(window=8, layers=layers, skip=0.0) for layers in (2, 16, 32)),
+    rival=Rival(
+        statement=r"They reach as far as one of them, $W - 1$ tokens.",
+        source="Xiao 2025b, a horizon that depth does not move, taken for the last token that is heard",
+        predict=lambda s: Interval.point(float(s.window - 1)),
+    ),
+)
+
+TIMES = foil(
+    REACH,
+    name="reach-is-L-times-W",
+    statement=r"$L$ windows of $W$ tokens, the token itself among them, reach $LW$ tokens back.",
+    source="mathematics/selection.md#how-far-stacked-windows-hear; Jiang et al. 2023, 131 thousand tokens by 32 "
+    "layers with windows of 4,096",
+    predict=lambda s: Interval.point(float(s.layers * s.window)),
+)
+
+CLAIMS = (STACKED, HORIZON, ROOT, REACH, TIMES)

@@ -27,3 +27,11 @@ def heard_from(window: int, layers: int, skip: float, distance: int) -> float:
 def heard_by_decay(window: int, skip: float, distance: float) -> float:
     """(1 - skip)^(distance / window): what would be left if each window cost one branch, whatever the depth."""
     return (1 - skip) ** (distance / window)
+
+
+def reach(window: int, layers: int) -> int:
+    """The furthest distance that is heard: each layer adds window - 1, for the token itself is in its window.
+
+    Source: docs/mathematics/selection.md#how-far-stacked-windows-hear.
+    """
+    return layers * (window - 1)

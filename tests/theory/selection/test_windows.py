@@ -26,3 +26,9 @@ def test_influence_sums_to_one_and_has_the_mean_of_its_steps():
 
 def test_the_argument_of_branches_has_no_depth_in_it():
     assert windows.heard_by_decay(8, 0.95, 12) == pytest.approx(0.05**1.5)
+
+
+def test_windows_reach_as_far_as_their_influence():
+    for window, layers in ((1, 4), (2, 3), (5, 6)):
+        found = windows.influence(window, layers, 0.0)
+        assert np.flatnonzero(found)[-1] == windows.reach(window, layers)
