@@ -151,21 +151,19 @@ def _of_best_sum(setting: Whole) -> Interval:
 
 SCALED = Claim(
     name="a-scaled-sum-recalls",
-    statement=r"A plain sum that is read with the scale $d/(d + n - 1)$ recalls one of $n$ random unit keys with "
-    r"the mean error $(n - 1)/(n - 1 + d)$. From $n \approx 2d/3$ on that is less than what one pass of the delta "
-    r"rule with $\beta = 1$ and no scale leaves.",
+    statement=r"A plain sum that is read with a scale $s$ recalls one of $n$ random unit keys with the mean error "
+    r"$(1 - s)^2 + s^2(n - 1)/d$: $(n - 1)/d$ without one, $(n - 1)/(n - 1 + d)$ with the best. From $n \approx "
+    r"2d/3$ on the latter is less than one pass of the delta rule with $\beta = 1$ leaves.",
     source="mathematics/memory.md#a-sum-that-is-read-with-a-scale",
     hypotheses=at_least(n=2, d=2)
-    | {
-        "rule = sum": lambda s: s.rule == Rule.SUM,
-        "beta = 1": lambda s: s.beta == 1,
-        "the best scale": lambda s: math.isclose(s.scale, sums.best_scale(s.n, s.d)),
-    },
-    predict=_of_best_sum,
+    | more_than(scale=0)
+    | at_most(scale=1)
+    | {"rule = sum": lambda s: s.rule == Rule.SUM, "beta = 1": lambda s: s.beta == 1},
+    predict=lambda s: Interval.point(sums.sum_error(s.n, s.d, 0, scale=s.scale)),
     draw=_mean_error,
     bound=lambda s: bounded(0.0, ROUNDED * s.n),
-    resolution=lambda s: 0.05 if s.n == 8 else 0.15,
-    settings=tuple(_sum(n) for n in (8, 16)),
+    resolution=lambda s: 0.05 if s.n == 8 and s.scale < 1 else 0.15,
+    settings=(*(_sum(n) for n in (8, 16)), Whole(n=8, d=8, rule=Rule.SUM, beta=1.0, scale=1.0)),
     rival=Rival(
         statement=r"The mean error is that of one pass of the delta rule with $\beta = 1$.",
         source="the delta rule taken for the better of the two",
@@ -244,7 +242,7 @@ LEAST_SQUARES = exact_claim(
     name="least-squares-recalls-up-to-d-keys",
     statement=r"The state that fits all $n$ keys best leaves the mean error $\max(0, 1 - d/n)$, whatever the keys, "
     "if any d of them are independent.",
-    source="mathematics/memory.md#least-squares-recalls-up-to-d",
+    source="mathematics/memory.md#least-squares-recalls-up-to-d; Pandey and Singh 2026",
     hypotheses=at_least(n=1, d=1) | {"least squares": lambda s: s.solver == Solver.LEAST_SQUARES},
     predict=lambda s: Interval.point(theory.least_squares_error(s.n, s.d)),
     draw=_fitted_error,

@@ -4,14 +4,15 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from attnlab_theory.attention.fast_weights import Rule, fast_weights
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Rival, foil
+from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.hypotheses import at_least, at_most, more_than
 from attnlab_theory.claims.setting import Setting, Traced
-from attnlab_theory.stats import Bound, Interval, bounded, known_variance
+from attnlab_theory.stats import Bound, Interval, bounded, known_variance, proportion
 from attnlab_theory.theory.memory import sums as theory
 
 CHUNK = 256
@@ -134,4 +135,81 @@ DECAY = Claim(
     chunk=CHUNK,
 )
 
-CLAIMS = (SUM, CAPACITY, DECAY)
+
+class Signs(Setting):
+    """n unit keys of width d whose values are signs; the sign of an answer is read."""
+
+    n: int
+    d: int
+
+
+def _sign_is_wrong(key: PRNGKeyArray, setting: Signs) -> Bool[Array, ""]:
+    for_keys, for_values = jax.random.split(key)
+    k = unit_keys(for_keys, setting.n, setting.d)
+    values = jax.random.rademacher(for_values, (setting.n, 1), k.dtype)
+    return (fast_weights(k, values, rule=Rule.SUM) @ k[0])[0] * values[0, 0] < 0
+
+
+SIGNS = Claim(
+    name="signs-are-recalled-longer",
+    statement=r"If values are signs, the sign of what a sum answers is wrong with the chance that $n - 1$ random "
+    r"cosines sum to more than 1: one time in six at $n = d + 1$.",
+    source="mathematics/memory.md#signs-are-recalled-longer; Schlag et al. 2021",
+    hypotheses=at_least(n=2, d=4) | at_most(d=256),
+    predict=lambda s: Interval.point(theory.wrong_signs(s.n, s.d)),
+    draw=_sign_is_wrong,
+    bound=proportion(),
+    resolution=0.1,
+    settings=(Signs(n=9, d=8),),
+    rival=Rival(
+        statement="No sign is wrong.",
+        source="decoding by sign taken for one that removes the noise",
+        predict=Interval.point(0.0),
+    ),
+    chunk=CHUNK,
+)
+
+
+class Divided(Setting):
+    """The parallel form of a decay, which multiplies queries by decay^t and keys by decay^-t."""
+
+    decay: float
+
+
+LONGEST = 16384
+
+
+def _first_infinite(key: PRNGKeyArray, setting: Divided) -> float:
+    del key
+    with np.errstate(over="ignore"):
+        keys = np.exp(-np.arange(LONGEST) * np.log(setting.decay)).astype(np.float32)
+    return float(np.argmax(np.isinf(keys)))
+
+
+OVERFLOWS = exact_claim(
+    name="divided-decays-overflow",
+    statement=r"In the parallel form keys are multiplied by $\gamma^{-t}$, which float32 no longer holds from $t = "
+    r"843$ on at $\gamma = 0.9$, and from 2,795 on at $1 - 1/32$.",
+    source="mathematics/memory.md#a-decay-bounds-the-sum; Yang et al. 2024; Sun et al. 2023",
+    hypotheses=at_least(decay=0.1) | at_most(decay=0.994),
+    predict=lambda s: Interval.point(float(theory.first_overflow(s.decay))),
+    draw=_first_infinite,
+    rounding=0.1,
+    settings=tuple(Divided(decay=decay) for decay in (0.9, 1 - 1 / 32, 0.99)),
+    rival=Rival(
+        statement=r"From where $\gamma^t$ is below the smallest number of float32.",
+        source="the largest number taken for one over the smallest",
+        predict=lambda s: Interval.point(float(theory.first_underflow(s.decay))),
+    ),
+)
+
+EQUIVALENT = foil(
+    OVERFLOWS,
+    name="three-forms-are-equivalent",
+    statement="The parallel form of a decay of 0.9 computes what the recurrent form does at all of 4,096 tokens.",
+    source="mathematics/memory.md#a-decay-bounds-the-sum; Sun et al. 2023, equal in exact arithmetic",
+    predict=Interval.at_least(4096.0),
+    settings=OVERFLOWS.settings[:2],
+)
+
+CLAIMS = (SUM, CAPACITY, DECAY, OVERFLOWS, EQUIVALENT, SIGNS)

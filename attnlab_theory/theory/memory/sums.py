@@ -5,7 +5,11 @@ A memory of n independent keys is read with key j, which is `age` writes old. Un
 dimensions, normal ones the law N(0, I/d). The output may be multiplied by `scale` first.
 """
 
+import functools
 import math
+
+import numpy as np
+import scipy.special
 
 
 def sum_error(
@@ -51,3 +55,33 @@ def scaled_sum_error(n: int, d: int) -> float:
     Source: docs/mathematics/memory.md#a-sum-that-is-read-with-a-scale.
     """
     return (n - 1) / (n - 1 + d)
+
+
+@functools.cache
+def wrong_signs(n: int, d: int) -> float:
+    """The chance that the sign of an answer is wrong, if values are signs and the keys of length one.
+
+    The answer is 1 + a sum of n - 1 random cosines, of a law symmetric around 0. Gil-Pelaez: P(sum > 1) = 1/2 - the
+    integral of sin(u) phi(u)^(n-1) / u over u > 0, over pi. A cosine has phi(u) = Gamma(d/2) (2/u)^(d/2-1)
+    J_(d/2-1)(u).
+
+    Source: docs/mathematics/memory.md#signs-are-recalled-longer.
+    """
+    # phi^(n-1) falls as u^(-(d-1)(n-1)/2): nothing is left at u = 400.
+    u = np.linspace(0, 400, 400_001)[1:]
+    cosine = np.exp(math.lgamma(d / 2) + (d / 2 - 1) * np.log(2 / u)) * scipy.special.jv(d / 2 - 1, u)
+    integrand = np.concatenate([[1.0], np.sin(u) / u * cosine ** (n - 1)])
+    return 0.5 - float(np.trapezoid(integrand, dx=1e-3)) / math.pi
+
+
+def first_overflow(decay: float) -> int:
+    """The first t for which decay^-t is infinite in float32, whose largest number is below 2^128.
+
+    Source: docs/mathematics/memory.md#a-decay-bounds-the-sum.
+    """
+    return math.floor(math.log(float(np.finfo(np.float32).max)) / -math.log(decay)) + 1
+
+
+def first_underflow(decay: float) -> int:
+    """The first t for which decay^t is 0 in float32, whose smallest number is 2^-149: half of it goes to 0."""
+    return math.ceil(150 * math.log(2) / -math.log(decay))

@@ -43,3 +43,20 @@ def test_no_scale_does_better_than_the_best():
     at_best = sums.sum_error(n, d, 0, scale=sums.best_scale(n, d))
     assert at_best == pytest.approx(sums.scaled_sum_error(n, d))
     assert all(sums.sum_error(n, d, 0, scale=sums.best_scale(n, d) + by) > at_best for by in (-0.01, 0.01))
+
+
+def test_signs_are_wrong_as_often_as_cosines_add_up():
+    # In one plane with one other key the cosine exceeds 1 never; with two the chance is that of two arcs.
+    assert sums.wrong_signs(2, 8) == pytest.approx(0.0, abs=1e-6)
+    keys = np.random.default_rng(4).standard_normal((40_000, 9, 8))
+    cosines = keys[:, :, 0] / np.linalg.norm(keys, axis=2)
+    wrong = np.mean(np.sum(cosines, axis=1) > 1)
+    assert sums.wrong_signs(10, 8) == pytest.approx(float(wrong), abs=5 * 0.5 / 200)
+
+
+@pytest.mark.parametrize("decay", [0.9, 1 - 1 / 32])
+def test_divided_decays_overflow_before_decays_vanish(decay):
+    first, last = sums.first_overflow(decay), sums.first_underflow(decay)
+    with np.errstate(over="ignore"):
+        assert [np.isinf(np.float32(decay**-t)) for t in (first - 1, first)] == [False, True]
+    assert [np.float32(decay**t) > 0 for t in (last - 1, last)] == [True, False]
