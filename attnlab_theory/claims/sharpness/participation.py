@@ -105,8 +105,8 @@ INVARIANCE = foil(
     name="a-factor-ln-n-keeps-the-entropy",
     statement=r"A spread in proportion to $\ln n$, 1.5 at 64 keys and 2 at 256, keeps the entropy of random "
     r"scores.",
-    source="mathematics/sharpness.md#the-entropy-of-random-scores; Nakanishi 2025, a factor for scores of another "
-    "law",
+    source="mathematics/sharpness.md#the-entropy-of-random-scores; Li et al. 2025, an invariant entropy; Nakanishi "
+    "2025, a factor for scores of another law",
     predict=lambda s: Interval.point(theory.entropy(64, 1.5)),
     settings=(RandomScores(n=16, spread=1.0), RandomScores(n=256, spread=2.0)),
 )

@@ -138,4 +138,45 @@ ANY_STRENGTH = foil(
     settings=(Hedging(n=16, beta=30.0),),
 )
 
-CLAIMS = (COPIES, STRONG, HEDGES, REMOVES, ANY_STRENGTH)
+
+class Noisy(Setting):
+    """The weak query for two of n orthonormal keys, all of which have isotropic noise of this variance."""
+
+    n: int
+    beta: Traced[float]
+    variance: Traced[float]
+
+
+def _error_of_noise(key: PRNGKeyArray, setting: Noisy) -> Float[Array, ""]:
+    means = problem.means_of(setting.n, setting.n)
+    keys = problem.keys_around(key, means, setting.variance, 0.0)
+    q = problem.ask_for_both(means, setting.beta)
+    rest = 2 * jnp.expm1(setting.beta) / (2 * jnp.exp(setting.beta) + setting.n - 2)
+    weights = differential_weights(q, jnp.zeros_like(q), keys, lam=1 - rest, scale=1.0)[0] / rest
+    return problem.squared_error(weights)
+
+
+def _noise(setting: Noisy) -> tuple[float, float]:
+    return theory.noise_moments(setting.n, setting.beta, 2, setting.variance)
+
+
+PRICE = Claim(
+    name="a-weak-difference-pays-with-noise",
+    statement=r"Isotropic noise of variance $a$ in $n$ keys adds $(n - 1)a/2$ to the error of the weak difference "
+    r"for a pair, however weak the query is.",
+    source="mathematics/sharpness.md#a-weak-difference-copies-exactly; Ye et al. 2024",
+    hypotheses=at_least(n=3, beta=0.01, variance=1e-4) | at_most(n=64, beta=0.2, variance=0.05),
+    # To first order in the noise of the scores, whose variance is 2 beta^2 a <= 0.004.
+    predict=lambda s: Interval.around(_noise(s)[0], 0.01 * _noise(s)[0]),
+    draw=_error_of_noise,
+    bound=lambda s: known_variance(1.1 * _noise(s)[1]),
+    resolution=lambda s: 0.4 * _noise(s)[0],
+    settings=(Noisy(n=16, beta=0.05, variance=0.01),),
+    rival=Rival(
+        statement="It adds what it adds to one map.",
+        source=r"the division by $1 - \lambda$ left out",
+        predict=lambda s: Interval.point(theory.noise_of_one_map(s.n, s.beta, 2, s.variance)),
+    ),
+)
+
+CLAIMS = (COPIES, STRONG, HEDGES, REMOVES, ANY_STRENGTH, PRICE)

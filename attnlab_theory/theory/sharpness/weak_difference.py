@@ -46,6 +46,32 @@ def hedging_moments(n: int, beta: float) -> tuple[float, float]:
     return mean, float(chances @ (error - mean) ** 2)
 
 
+def noise_moments(n: int, beta: float, wanted: int, variance: float) -> tuple[float, float]:
+    """Mean and variance of the squared error, if all keys have isotropic noise of this variance.
+
+    A query of `wanted` orthonormal means times beta makes scores of variance wanted beta^2 a. To first order the
+    weights move by diag(alpha) - alpha alpha^T times the noise of the scores, over 1 - lambda.
+
+    Source: docs/mathematics/sharpness.md#a-weak-difference-copies-exactly.
+    """
+    powers = np.where(np.arange(n) < wanted, math.exp(beta), 1.0)
+    weights = powers / powers.sum()
+    rest = 1 - exact_lambda(n, beta, wanted)
+    moved = (np.diag(weights) - np.outer(weights, weights)) * beta * math.sqrt(wanted * variance) / rest
+    covariance = moved @ moved.T
+    return float(np.trace(covariance)), 2 * float(np.sum(covariance**2))
+
+
+def noise_of_one_map(n: int, beta: float, wanted: int, variance: float) -> float:
+    """The same error of one map, which nothing is divided by."""
+    return noise_moments(n, beta, wanted, variance)[0] * (1 - exact_lambda(n, beta, wanted)) ** 2
+
+
+def noise_of_weak_queries(n: int, wanted: int, variance: float) -> float:
+    """The limit of the error as beta goes to 0: (n - 1) a / wanted."""
+    return (n - 1) * variance / wanted
+
+
 def hedging_error_of_weak_queries(n: int) -> float:
     """The limit of that error as beta goes to 0: (1 - 1/n) / 8."""
     return (1 - 1 / n) / 8

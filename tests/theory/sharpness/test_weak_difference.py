@@ -1,5 +1,7 @@
 """A weak query minus an even map, by numpy."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.special
@@ -51,3 +53,17 @@ def test_one_head_at_its_best_errs_more_than_two_averaged_ones():
     assert weak_difference.least_one_head_error(16, 1e-6) == pytest.approx(0.1666, abs=1e-4)
     assert weak_difference.one_head_error(16, 2.59, 1e-6) == pytest.approx(0.1666, abs=1e-4)
     assert weak_difference.two_averaged_heads_error(16, 1e-6) < 0.0247
+
+
+def test_noise_of_keys_moves_weak_differences_as_drawn():
+    n, beta, a, lam = 8, 0.3, 1e-4, weak_difference.exact_lambda(8, 0.3, 2)
+    noise = np.random.default_rng(5).standard_normal((20_000, n)) * beta * math.sqrt(2 * a)
+    powers = np.exp(beta * (np.arange(n) < 2) + noise)
+    weights = (powers / powers.sum(axis=1, keepdims=True) - lam / n) / (1 - lam)
+    errors = np.sum((weights - (np.arange(n) < 2) / 2) ** 2, axis=1)
+    mean, variance = weak_difference.noise_moments(n, beta, 2, a)
+    assert abs(np.mean(errors) - mean) < 5 * np.std(errors) / 20_000**0.5
+    assert np.var(errors) == pytest.approx(variance, rel=0.1)
+    weak = weak_difference.noise_moments(n, 1e-6, 2, a)[0]
+    assert weak == pytest.approx(weak_difference.noise_of_weak_queries(n, 2, a), rel=1e-5)
+    assert weak_difference.noise_of_one_map(n, beta, 2, a) == pytest.approx(mean * (1 - lam) ** 2)
