@@ -32,7 +32,7 @@ def draw_figure(findings: Findings):
         title="Softmax-plus-one is no silence among many keys",
     )
     sink.legend(loc="lower left", fontsize=8)
-    chance = findings.of("silence-needs-twice-as-many-values-as-dimensions")
+    chance = findings.of("silence-needs-twice-as-many-values-as-dimensions", d=2)
     style.draw_predicted(silence, chance, "n", label=r"Wendel: $1 - n/2^{n-1}$")
     style.draw_measured(silence, chance, "n")
     needed = findings.of("sinks-are-necessary-to-be-silent")
