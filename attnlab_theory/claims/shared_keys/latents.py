@@ -27,8 +27,7 @@ class Absorbed(Setting):
 
 
 RANK_TOLERANCE = 1e-4
-"""Singular values below this share of the largest are rounding: float32 gives 1e-6 or less. Those kept exceed 1e-3.
-Singular values below this share of the largest are rounding: float32 gives 1e-6 or less. Those kept exceed 1e-3."""
+"""Singular values below this share of the largest are rounding: float32 gives 1e-6 or less. Others exceed 1e-3."""
 
 
 def _rank_of_absorbed(key: PRNGKeyArray, setting: Absorbed) -> float:
@@ -138,8 +137,7 @@ ALONE = foil(
 
 
 class Disjoint(Setting):
-    """Latent heads of a width, each of which reads a part of its own of a latent row; all projections orthonormal.
-    Latent heads of a width, each of which reads a part of its own of a latent row; all projections orthonormal."""
+    """Latent heads of a width, each of which reads its own part of a latent row; all projections orthonormal."""
 
     heads: int
     width: int
