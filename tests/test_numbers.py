@@ -58,7 +58,6 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "heads of the mathematics": dict.fromkeys(("198", "186"), "of 200: tests/labs/heads/test_own_means.py"),
     "precision of the mathematics": {
-        "258": "the next number of bfloat16 after 256",
         "448": "the largest number of e4m3",
         "29,128": "the least n above 2^10 c (1/w - 1) at c = 256 and w = 0.9",
         "6.914": "the integral beside it, at d = 64",

@@ -162,7 +162,7 @@ SCALED = Claim(
     predict=lambda s: Interval.point(sums.sum_error(s.n, s.d, 0, scale=s.scale)),
     draw=_mean_error,
     bound=lambda s: bounded(0.0, ROUNDED * s.n),
-    resolution=lambda s: 0.05 if s.n == 8 and s.scale < 1 else 0.15,
+    resolution=lambda s: 0.05 if s.n == 8 and s.scale < 1 else 0.12,
     settings=(*(_sum(n) for n in (8, 16)), Whole(n=8, d=8, rule=Rule.SUM, beta=1.0, scale=1.0)),
     rival=Rival(
         statement=r"The mean error is that of one pass of the delta rule with $\beta = 1$.",

@@ -159,7 +159,7 @@ SIGNS = Claim(
     predict=lambda s: Interval.point(theory.wrong_signs(s.n, s.d)),
     draw=_sign_is_wrong,
     bound=proportion(),
-    resolution=0.1,
+    resolution=0.07,
     settings=(Signs(n=9, d=8),),
     rival=Rival(
         statement="No sign is wrong.",
