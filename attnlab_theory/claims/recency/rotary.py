@@ -1,6 +1,7 @@
 """What rotary positions say of distance, and what a larger base does to angles (docs/mathematics/recency.md)."""
 
 import enum
+import functools
 import math
 
 import jax
@@ -105,11 +106,18 @@ class Turned(Setting):
 DISTANCES = 2048
 
 
+@functools.partial(jax.jit, static_argnames="distances")
+def _scores_of(
+    u: Float[Array, "1 d"], key: Float[Array, "1 d"], base: Scalar, distances: int
+) -> Float[Array, " distances"]:
+    """The scores of one key at the distances 0, 1, ... from a query."""
+    keys = rotary(jnp.repeat(key, distances, axis=0), -jnp.arange(distances, dtype=u.dtype), base=base)
+    return attention_scores(u, keys, scale=1.0)[0]
+
+
 def _scores(setting: Turned) -> Float[np.ndarray, " distances"]:
     u = equal_pairs(setting.d)
-    key_at = at_distance(u, -float(setting.turn))
-    keys = rotary(jnp.repeat(key_at, DISTANCES, axis=0), -jnp.arange(DISTANCES, dtype=u.dtype), base=BASE)
-    return np.asarray(attention_scores(u, keys, scale=1.0), float)[0]
+    return np.asarray(_scores_of(u, at_distance(u, -float(setting.turn)), BASE, DISTANCES), float)
 
 
 def _best_distance(key: PRNGKeyArray, setting: Turned) -> float:
@@ -228,8 +236,7 @@ MOST = 4096
 def _first_against(key: PRNGKeyArray, setting: Slowest) -> float:
     del key
     u = equal_pairs(setting.d)
-    keys = rotary(jnp.repeat(u, MOST, axis=0), -jnp.arange(MOST, dtype=u.dtype), base=setting.base)
-    return float(np.argmax(np.asarray(attention_scores(u, keys, scale=1.0))[0] < 0))
+    return float(np.argmax(np.asarray(_scores_of(u, u, setting.base, MOST)) < 0))
 
 
 FIRST = exact_claim(

@@ -1,12 +1,15 @@
 """What latent attention keeps for each token, and which score maps it has (docs/mathematics/shared_keys.md)."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores, rotary
 from attnlab_theory.attention.caching import Kept
+from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
 from attnlab_theory.claims.hypotheses import at_least, at_most
 from attnlab_theory.claims.setting import Setting
@@ -30,13 +33,21 @@ RANK_TOLERANCE = 1e-4
 """Singular values below this share of the largest are rounding: float32 gives 1e-6 or less. Others exceed 1e-3."""
 
 
+MOST_DISTANCES = 64
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _products(key: PRNGKeyArray, d: int, latent: int, base: Scalar) -> Float[Array, "pairs distances"]:
+    """A column for each distance: all products of the head's query matrix with its turned key matrix."""
+    w_q, w_k = jax.random.normal(key, (2, latent, d))
+    at = jnp.tile(jnp.arange(MOST_DISTANCES, dtype=w_k.dtype), latent)
+    turned = rotary(jnp.repeat(w_k, MOST_DISTANCES, axis=0), at, base=base)
+    return attention_scores(w_q, turned, scale=1.0).reshape(latent**2, MOST_DISTANCES)
+
+
 def _rank_of_absorbed(key: PRNGKeyArray, setting: Absorbed) -> float:
-    w_q, w_k = jax.random.normal(key, (2, setting.latent, setting.d))
-    at = jnp.arange(setting.distances, dtype=w_k.dtype)
-    rows = jnp.repeat(w_k, setting.distances, axis=0)
-    turned = rotary(rows, jnp.tile(at, setting.latent), base=setting.base)
-    # A row for each distance: all products of the head's query matrix with its turned key matrix.
-    products = attention_scores(w_q, turned, scale=1.0).reshape(setting.latent**2, setting.distances)
+    # One program for all numbers of distances.
+    products = _products(key, setting.d, setting.latent, setting.base)[:, : setting.distances]
     sizes = np.linalg.svd(np.asarray(products, np.float64), compute_uv=False)
     return float(np.sum(sizes > RANK_TOLERANCE * sizes[0]))
 
@@ -47,7 +58,7 @@ ABSORBED = exact_claim(
     "dimensions: so many absorbed matrices are needed, and enough.",
     source="mathematics/shared_keys.md#absorption-under-rotary-positions; DeepSeek-AI 2024",
     hypotheses=at_least(d=2, latent=1, distances=1, base=50)
-    | at_most(d=8, base=200, distances=64)
+    | at_most(d=8, base=200, distances=MOST_DISTANCES)
     | {"d is even": lambda s: s.d % 2 == 0, "latent^2 >= 2 d": lambda s: s.latent**2 >= 2 * s.d}
     # With few distances in a wide head the smallest singular value comes near to rounding.
     | {"distances <= 4 or >= 32": lambda s: s.distances <= 4 or s.distances >= 32},
@@ -144,15 +155,19 @@ class Disjoint(Setting):
     model_width: int
 
 
+def _maps(key: PRNGKeyArray, setting: Disjoint) -> Float[Array, "h d d"]:
+    # The queries' rows are parts of one frame, too: one program makes both frames.
+    shape = (setting.heads, setting.width, setting.model_width)
+    queries, parts = (
+        orthonormal(each, setting.heads * setting.width, setting.model_width).reshape(shape)
+        for each in jax.random.split(key)
+    )
+    return jax.vmap(lambda q, k: attention_scores(q.T, k.T, scale=1.0))(queries, parts)
+
+
 def _lost_by_groups(key: PRNGKeyArray, setting: Disjoint) -> float:
     """The share of the squared norm that the best keys for pairs of heads miss: Eckart and Young's."""
-    for_latents, for_queries = jax.random.split(key)
-    down = orthonormal(for_latents, setting.heads * setting.width, setting.model_width)
-    parts = down.reshape(setting.heads, setting.width, setting.model_width)
-    queries = jax.vmap(lambda each: orthonormal(each, setting.width, setting.model_width))(
-        jax.random.split(for_queries, setting.heads)
-    )
-    maps = np.asarray(jax.vmap(lambda q, k: attention_scores(q.T, k.T, scale=1.0))(queries, parts), np.float64)
+    maps = np.asarray(_maps(key, setting), np.float64)
     stacked = maps.reshape(setting.heads // 2, 2 * setting.model_width, setting.model_width)
     squares = np.linalg.svd(stacked, compute_uv=False) ** 2
     return float(squares[:, setting.width :].sum() / squares.sum())
