@@ -166,7 +166,6 @@ AVERAGED = Claim(
         source="errors taken for alike, though values are rounded independently",
         predict=lambda s: Interval.point(theory.error_of_a_mean(s.d, s.levels, 1.0)),
     ),
-    stated={"spread": 3.0},
     chunk=128,
 )
 
