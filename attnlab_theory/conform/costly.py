@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.finding import Fault, Trouble
+from attnlab_theory.conform.finding import LOST, Fault, Trouble
 
 MOST_KNOWN = 2
 """So many calls may hang or end the process before those that are like them are left out."""
@@ -23,6 +23,8 @@ class Costly:
     def __init__(self) -> None:
         self.count = 0
         """How many did."""
+        self.is_lost = False
+        """Whether one left the accelerator unusable. Only another process reaches it again."""
         self._common: set[str] = set()
         """What all of them had, and no call that was answered: lengths of axes, a type, names."""
         self._good: set[str] = set()
@@ -45,6 +47,8 @@ class Costly:
 
     def refusal(self, plan: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> Trouble | None:
         """Why a call is not made; None if it is."""
+        if self.is_lost:
+            return Trouble(fault=Fault.NOT_CALLED, error=LOST)
         if self.count < MOST_KNOWN:
             return None
         like = ""

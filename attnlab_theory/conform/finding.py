@@ -50,6 +50,10 @@ class Fault(enum.StrEnum):
     """It reads what its kind hides."""
 
 
+LOST = "AcceleratorError"
+"""The exception of torch after which no call of its process reaches the accelerator any more."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trouble:
     """What went wrong with a call, or with what came back. Fields that say nothing of a fault stay empty."""
@@ -115,6 +119,8 @@ class Trouble:
             case Fault.SHAPE:
                 return f"gave {[*self.gave]} where [{', '.join(map(repr, self.wanted))}] was expected"
             case Fault.NOT_CALLED:
+                if self.error:
+                    return f"not called: the {self.error} of a call before it left the accelerator unusable"
                 like = f", {self.like}" if self.like else ""
                 return f"not called: {self.count} calls before it hung or ended the process{like}"
             case Fault.FEWER:

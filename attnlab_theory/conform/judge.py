@@ -14,6 +14,7 @@ from attnlab_theory.conform.calling import Answer, Thread, Uncallable, ask, coun
 from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.finding import (
     LEAKS,
+    LOST,
     NOT_FINITE,
     NOT_TRIED,
     Fault,
@@ -27,7 +28,7 @@ from attnlab_theory.conform.kind import Kind, Right, Spec
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.precision import Arrays, narrower
 from attnlab_theory.conform.recording import Recording, remembered, saw
-from attnlab_theory.conform.rounding import HALF_EPS, coarser
+from attnlab_theory.conform.rounding import HALF_EPS, NEAR, coarser
 from attnlab_theory.conform.sensitivity import measured, most_apart
 
 NOT_ASKED = Trouble(fault=Fault.NOT_CALLED)
@@ -370,6 +371,10 @@ class Judge:
         kind = coarser(case.type, kind) if case.arrays else self.gives
         return self.narrow if self.narrow and kind == "float64" else kind
 
+    def near(self, case: Case, answer: Answer) -> float:
+        """How far an answer may be from one of a few outcomes that it is, in the type in which it was computed."""
+        return NEAR[self.type_of(case, answer.kind)]
+
     def compared(
         self,
         case: Case,
@@ -566,11 +571,8 @@ class Judge:
     def _least(self, outcome: Outcome) -> Outcome:
         """A smaller case that fails in the same way: the numbers of its recipe are made less while it fails."""
         # A call that hangs or ends the process costs too much to be made again.
-        is_cheap = outcome.trouble is None or outcome.trouble.fault not in (
-            Fault.HUNG,
-            Fault.ENDED,
-            Fault.NOT_CALLED,
-        )
+        costly, trouble = (Fault.HUNG, Fault.ENDED, Fault.NOT_CALLED), outcome.trouble
+        is_cheap = trouble is None or (trouble.fault not in costly and trouble.error != LOST)
         left = shrunk = MOST_SHRUNK * (is_cheap and self.kind.right is not None)
         while shrunk:
             shrunk = False

@@ -13,6 +13,10 @@ LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "float16": 65504.0, "bfloat16"
 """The largest number of a type, from below."""
 
 
+NEAR = {"float64": 1e-3, "float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
+"""How far an output may be from one of a few outcomes that it is. Values are of the size of 1."""
+
+
 def coarser(one: str, other: str) -> str:
     """The type of the two that rounds more."""
     return max(one, other, key=lambda kind: HALF_EPS[kind])

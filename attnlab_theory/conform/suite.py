@@ -197,7 +197,7 @@ class Suite(abc.ABC):
         if not left_out or (row.verdict is Verdict.FAILS and is_sure):
             return row
         said = "one call of it was" if left_out == 1 else f"{left_out} calls of it were"
-        line = f"{said} not made, for such calls had hung or ended the process"
+        line = f"{said} not made, for such calls had hung, ended the process or lost the accelerator"
         return dataclasses.replace(row, verdict=Verdict.NOT_JUDGED, line=line, case="", counterexample=None)
 
     def replay(self, places: "Sequence[Place]", rows: Sequence[Row]) -> list[str]:

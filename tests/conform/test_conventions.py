@@ -1,5 +1,6 @@
 """Conventions are told, and nobody fails for them; what contradicts itself does."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -177,6 +178,21 @@ def blind(outcome):
 def test_four_outcomes_of_a_row_that_sees_nothing_are_told(outcome, verdict, said):
     row = row_of(blind(outcome), "softmax", "blind rows")
     assert (row.verdict, said in row.line) == (verdict, True)
+
+
+def in_bfloat16(q, k, v, mask=None, is_causal=False):
+    """Computes and answers in bfloat16, as kernels of accelerators do. A row that sees nothing gets the mean."""
+    q, k, v = (x if x.dtype == np.float16 else x.astype(ml_dtypes.bfloat16).astype("float32") for x in (q, k, v))
+    seen = np.tri(q.shape[-2], k.shape[-2], dtype=bool) if is_causal else np.ones((q.shape[-2], k.shape[-2]), bool)
+    out = blind("mean")(q, k, v, seen if mask is None else seen & mask)
+    return out if out.dtype == np.float16 else out.astype(ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("name", ["flag", "blind rows"])
+def test_what_answers_in_half_precision_is_held_to_half_precision(name):
+    """A mean that is rounded to bfloat16 is a mean, and no number that nobody knows."""
+    row = row_of(in_bfloat16, "softmax", name)
+    assert row.verdict == {"flag": "holds", "blind rows": "convention"}[name], row.line
 
 
 def mean_of_everything(q, k, v, mask=None):

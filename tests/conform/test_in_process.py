@@ -33,6 +33,20 @@ def never(q, k, v):
         pass
 
 
+class AcceleratorError(RuntimeError):
+    pass
+
+
+LOST = []
+
+
+def loses(q, k, v):
+    LOST.extend([1] * (k.shape[-2] == 17))
+    if LOST:
+        raise AcceleratorError("CUDA error: device-side assert triggered")
+    return attention(q, k, v)
+
+
 def raises_when_long(q, k, v):
     if k.shape[-2] > 16:
         raise KeyError("at most 16 keys")
@@ -76,6 +90,19 @@ def test_a_call_that_raises_in_process_is_a_failure_and_an_import_one_line(capsy
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "cannot be loaded: FileNotFoundError" in said
+
+
+def test_nothing_is_judged_after_an_error_that_loses_the_accelerator(capsys, at):
+    """Such calls raise the same error, whatever they ask. One row fails, and no other is blamed for it."""
+    assert main(["conform", f"{at}::loses", "--as", "softmax", "--cases", "2", "--json", "--in-process"]) == 1
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    fails = [row for row in rows if row["verdict"] == "fails"]
+    assert [row["identity"] for row in fails] == ["visibility"]
+    assert "AcceleratorError: CUDA error" in fails[0]["line"]
+    assert "k [1, 2, 17, 4]" in fails[0]["line"], "the call that lost it, and no smaller one"
+    after = rows[rows.index(fails[0]) + 1 :]
+    assert {row["verdict"] for row in after} == {"not judged"}
+    assert {row["line"].partition("hung, ")[2] for row in after} == {"ended the process or lost the accelerator"}
 
 
 def test_a_function_under_pytest_is_called_in_process_too(at):

@@ -324,9 +324,6 @@ def hidden_nan(judge: Judge) -> Finding:
     )
 
 
-NEAR: Mapping[str, float] = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
-"""How far a number may be from an outcome that it is. Values are of the size of 1."""
-
 FROM_FUTURE = ("mean of all", "softmax of all")
 """Outcomes that read what a kind hides by itself."""
 
@@ -393,7 +390,7 @@ def _under_padding(judge: Judge, fields: Spec) -> Finding | None:
     if any(each.trouble for each in answers):
         return None
     before, after = (each.numbers.transpose(0, 2, 1, 3)[blind] for each in answers)
-    near = np.isclose(after, before, atol=NEAR["float32"], equal_nan=True)
+    near = np.isclose(after, before, atol=judge.near(case, answers[0]), equal_nan=True)
     if near.all():
         return None
     saw(judge.caller, after, before, np.where(near, 0, 1 + np.abs(after)))
@@ -436,7 +433,7 @@ def _blind_in_type(judge: Judge, name: str, fields: Spec) -> Finding:
         if np.isnan(row).all():
             names.add("NaN")
             continue
-        fits = {each for each, right in outcomes.items() if np.allclose(row, right, atol=NEAR[name])}
+        fits = {each for each, right in outcomes.items() if np.allclose(row, right, atol=judge.near(case, answer))}
         if not fits:
             return Finding(**wrong, fact="blind unknown", about={"row": tuple(np.round(row[0], 4).tolist())})
         # With equal scores a mean and a softmax are one; the other case parts them.
