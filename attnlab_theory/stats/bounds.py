@@ -208,7 +208,13 @@ def bounded(low: float, high: float) -> Bound:
 
 
 def _by_betting(draws: np.ndarray, error_rate: float, *, low: float, high: float) -> Interval:
-    _require(bool(np.min(draws) >= low and np.max(draws) <= high), f"a draw lies outside [{low}, {high}]")
+    first, last = low, high
+    if np.min(draws) < low or np.max(draws) > high:
+        # A draw at an end may be rounded beyond it, as divisions of an accelerator do. The interval then moves
+        # by no more than the roundings of the draws move their mean.
+        slack = ROUNDINGS * float(np.finfo(np.float32).eps) * max(abs(low), abs(high))
+        low, high = low - slack, high + slack
+    _require(bool(np.min(draws) >= low and np.max(draws) <= high), f"a draw lies outside [{first}, {last}]")
     x = (draws - low) / (high - low)
     log = math.log(2 / error_rate)
     # What is bet on a draw may look at the draws before it and at nothing else. For y = x - guess >= -1
@@ -225,7 +231,7 @@ def _by_betting(draws: np.ndarray, error_rate: float, *, low: float, high: float
     total = float(np.sum(bet))
     centre = low + (high - low) * float(np.sum(bet * x)) / total
     radius = (high - low) * (log + float(np.sum((x - guess) ** 2 * cost))) / total
-    return Interval(max(low, centre - radius), min(high, centre + radius))
+    return Interval(max(first, centre - radius), min(last, centre + radius))
 
 
 def proportion() -> Bound:

@@ -251,6 +251,21 @@ def test_bounded_stays_within_its_ends(ends):
     )
 
 
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-0.25, 0.25), (2.0, 3.0)])
+def test_a_draw_may_be_rounded_beyond_an_end_and_no_further(ends):
+    low, high = ends
+    ulp = np.spacing(np.float32(max(map(abs, ends))))
+    draws = np.tile(np.float32(ends), 50)
+    whole = bounded(low, high).interval(draws, 0.05)
+    draws[-1] = np.float32(high) + 2 * ulp
+    beyond = bounded(low, high).interval(draws, 0.05)
+    assert abs(beyond.high - whole.high) < 1e-6 * max(map(abs, ends))
+    assert low <= beyond.low < beyond.high <= high
+    draws[-1] += 20 * ulp
+    with pytest.raises(ValueError, match=r"a draw lies outside \["):
+        bounded(low, high).interval(draws, 0.05)
+
+
 def test_sums_of_single_precision_draws_are_taken_in_double():
     draws = np.full(2**20, 0.1, dtype=np.float32)
     draws[0] = 0.2
