@@ -45,7 +45,7 @@ def judged_and_written(
     troubles = []
     with Messages() as messages:
         if install:
-            names = dict.fromkeys(entry.environment for entry in entries)
+            names = dict.fromkeys(entry.environment for entry in entries if entry.can_be_judged)
             troubles += environments.install(folder, [*names], messages.tell)
     troubles += run.board(entries, board, folder, processes=cores(), again=again, tell=tell)
     found = cells.results(board, catalogue.ENTRIES)

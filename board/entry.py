@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,9 +62,17 @@ class Failure:
                 raise ValueError(f"{thread!r:.60} is no issue: write OWNER/REPOSITORY#NUMBER")
 
 
+DEVICES = {"": "", "cuda": "nvidia-smi"}
+"""Where an entry point computes, and the program of a machine that has such a device; the processor needs none."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One entry point."""
+    """One entry point.
+
+    Raises:
+        ValueError: if the device is unknown.
+    """
 
     name: str
     """LIBRARY.WORD, and the name of its files."""
@@ -89,11 +98,22 @@ class Entry:
     """Another entry point that is another path through the same object: the two must agree."""
     against: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """By kind: the function of the adapter that is another path to the same answers, and gets the same calls."""
+    device: str = ""
+    """`cuda`, where it is judged on an accelerator alone; empty if the processor is enough."""
 
     @property
     def snippets(self) -> dict[str, str]:
         """The files that show failures, by the keys of `Failure.at`."""
         return {key: each.snippet for each in self.failures if each.snippet for key in each.at}
+
+    def __post_init__(self) -> None:
+        if self.device not in DEVICES:
+            raise ValueError(f"{self.device!r:.60} is no device: {', '.join(filter(None, DEVICES))}")
+
+    @property
+    def can_be_judged(self) -> bool:
+        """Whether this machine has its device."""
+        return not self.device or shutil.which(DEVICES[self.device]) is not None
 
     def failure(self, kind: str, identity: str) -> Failure | None:
         """What is known of a row that fails; None if nothing is."""

@@ -51,6 +51,7 @@ KEY = {
     "more keys": "with more keys than queries, outputs are wrong",
     "visibility": "queries do not see the keys that they should",
     "masks": "the weights do not follow the mask",
+    "hidden numbers": "a key that a mask hides is read where its numbers are huge",
     "causality": "outputs change with later tokens",
     "token by token": "fed one token at a time with a cache, outputs are not those of the whole sequence",
     "mixer": "column of layers that map a sequence to a sequence",

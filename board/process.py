@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab_theory.conform.callers import HARNESS, Back
 from attnlab_theory.conform.costly import Costly
-from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
+from attnlab_theory.conform.finding import LOST, Fault, Trouble, trouble_of
 from attnlab_theory.sandbox.processes import Program, killed_by
 from board import far
 
@@ -119,6 +119,9 @@ class Process:
         report, came = self._ask(
             {"function": function, "plan": plan | {"seconds": seconds}}, arrays, seconds + GRACE
         )
+        if report.get("about", {}).get("error") == LOST:
+            self._stop()
+            self.deaths += 1
         costs = self.deaths > before or report["trouble"] == Fault.HUNG
         (self.costly.cost if costs else self.costly.answered)(plan, arrays)
         return Back(report, came)

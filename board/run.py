@@ -73,7 +73,12 @@ def board(
 
     for entry in entries:
         version = versions[entry.environment].get(entry.library.lower())
-        if version is None:
+        if not entry.can_be_judged:
+            # A result of a machine that has the device stays. Without one, nobody has judged it.
+            if not any(out.glob(f"{entry.name}-*.json")):
+                troubles.append(f"{entry.name}: not judged; this machine has no {entry.device} device")
+            told(entry, f"needs {entry.device}, which this machine does not have")
+        elif version is None:
             troubles.append(f"{entry.name}: not installed; type: attnlab conform --peers --install")
             told(entry, f"is not installed in {environments / entry.environment}")
         elif not again and _is_current(file_of(out, entry, version), entry):
