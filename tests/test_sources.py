@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from attnlab_theory.answers.questions import chosen
 from attnlab_theory.claims import CLAIMS, Verdict
+from attnlab_theory.claims.sources import sentences
 from attnlab_theory.identities import IDENTITIES
 from tests.test_documents import anchors
 
@@ -89,6 +92,27 @@ def test_a_section_lists_claims_as_claims_and_foils_as_foils(subtests):
                 claim.expect == Verdict.SUPPORTED,
                 claim.expect == Verdict.REFUTED,
             )
+
+
+def test_every_foil_stands_beside_the_sentence_of_its_source_that_it_judges():
+    """`docs/sources.toml` has a sentence for each foil with a source, and claims that name the source judge it."""
+    said = sentences(DOCS / "sources.toml")
+    named = {c.name: {part.split(",")[0].split("/")[0].strip() for part in c.source.split("; ")} for c in CLAIMS}
+    lost = [
+        (each.source, name) for each in said for name in each.judged_by if each.source not in named.get(name, ())
+    ]
+    assert lost == []
+    judged = {name for each in said for name in each.judged_by}
+    foils = {claim.name for claim in CLAIMS if claim.expect == Verdict.REFUTED and named[claim.name] & PAPERS}
+    assert foils - judged == set()
+
+
+def test_a_sentence_whose_words_are_nobodys_is_refused(tmp_path):
+    path = tmp_path / "sources.toml"
+    for wrong in ('wording = "rumour"', 'wording = "reading", page = 3'):
+        path.write_text(f'said = [{{source = "Hu", text = "So.", judged_by = [], {wrong}}}]')
+        with pytest.raises(ValueError, match=r"sources\.toml does not say what sources say: .*(rumour|page)"):
+            sentences(path)
 
 
 def test_a_source_that_leads_nowhere_is_noticed():

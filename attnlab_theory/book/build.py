@@ -87,8 +87,9 @@ def write(
     import sphinx as _sphinx  # noqa: F401
 
     from attnlab_theory.book.catalogue import Catalogue
+    from attnlab_theory.book.desk import Desk
     from attnlab_theory.book.documents import Documents
-    from attnlab_theory.book.pages import PARTS, Pages
+    from attnlab_theory.book.pages import PARTS, every
 
     fresh, _ = declared()
     found = runs.read(folders, [experiment.name for experiment in experiments], list(labs), fresh)
@@ -97,13 +98,13 @@ def write(
         catalogue = Catalogue(root, experiments, labs, found)
         pages_of = {item.name: item.page for item in reversed(catalogue.items) if item.topic != "somebody's own"}
         documents = Documents(root, pages_of.get)
-        pages = Pages(catalogue, documents, command)
-        for name, text in pages.every():
+        desk = Desk(catalogue, documents, command)
+        for name, text in every(desk):
             _put(source / name, text)
         _put(source / "conf.py", CONF.format(version=__version__, parts=PARTS))
-        for name, text in pages.data.items():
+        for name, text in desk.data.items():
             _put(source / "_extra" / name, text)
-        for name, path in {**documents.files, **pages.figures}.items():
+        for name, path in {**documents.files, **desk.figures}.items():
             _put(source / "_extra" / name, path)
         here = Path(__file__).parent
         shutil.copytree(here / "static", source / "_static")
@@ -113,7 +114,7 @@ def write(
         names = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
         told = {"schema": 1, "attnlab": __version__, "warnings": said.splitlines(), "files": [*names, LIST]}
         (made / LIST).write_text(json.dumps(told, indent=0) + "\n", "utf-8")
-    return (*found.problems, *pages.problems)
+    return (*found.problems, *desk.problems)
 
 
 def sphinx(source: Path, made: Path, doctrees: Path) -> str:

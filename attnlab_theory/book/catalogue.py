@@ -11,12 +11,13 @@ from attnlab_theory.answers.declarations import declared
 from attnlab_theory.answers.questions import Declared, Entry, entries
 from attnlab_theory.book.runs import Run, Runs
 from attnlab_theory.claims import Claim, Finding, Findings, Statement, Verdict
-from attnlab_theory.claims.sources import cited, listed
+from attnlab_theory.claims.sources import cited, listed, sentences
 from attnlab_theory.experiment import Experiment
 from attnlab_theory.identities import IDENTITIES
 from attnlab_theory.report.table import Tally, tallies
 
 SECTION = re.compile(r"mathematics/(\w+)\.md#([\w-]+)")
+INTUITION = re.compile(r"(?:\*\*Intuition\.\*\* (.+?)\n\n)?(.*)", re.DOTALL)
 MISSING = "MISSING"
 """In the place of a verdict where nobody has run it."""
 
@@ -28,8 +29,10 @@ class Section:
     topic: str
     anchor: str
     title: str
+    intuition: str
+    """Its first paragraph, if that is marked as the intuition."""
     text: str
-    """Its Markdown, without the heading."""
+    """The rest of its Markdown."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -142,6 +145,8 @@ class Catalogue:
         self.by_name = {item.name: item for item in reversed(self.items)}
         self.identities = {identity.name: identity for identity in IDENTITIES}
         self.sources = {source.key: source for source in listed(root / "docs" / "sources.md")}
+        every = sentences(root / "docs" / "sources.toml")
+        self.said = {key: [each for each in every if each.source == key] for key in self.sources}
         self.questions = {entry.id: entry for entry in entries()}
         self.sections = {
             (path.stem, section.anchor): section
@@ -259,7 +264,9 @@ class Catalogue:
 def _sections(path: Path) -> Iterable[Section]:
     parts = re.split(r"^## (.+)$", path.read_text("utf-8"), flags=re.MULTILINE)
     for heading, text in zip(parts[1::2], parts[2::2], strict=True):
-        yield Section(path.stem, anchor(heading), heading.strip(), text.strip())
+        found = INTUITION.fullmatch(text.strip())
+        assert found is not None
+        yield Section(path.stem, anchor(heading), heading.strip(), found[1] or "", found[2])
 
 
 def anchor(heading: str) -> str:

@@ -72,7 +72,7 @@ def picture(findings: Findings, alternative: str) -> Markup:
     field = _along(findings)
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     for finding in findings:
-        key = tuple(f"{name} = {_short(value)}" for name, value in finding.setting.items() if name != field)
+        key = tuple(f"{name} = {short(value)}" for name, value in finding.setting.items() if name != field)
         groups.setdefault(key, []).append(finding)
     if field is None or len(groups) > MOST_SERIES:
         return _rows(findings[:MOST_ROWS], alternative)
@@ -130,7 +130,7 @@ def _rows(findings: Sequence[Finding], alternative: str) -> Markup:
     for row, finding in enumerate(findings):
         y = TOP + ROW * row + ROW / 2
         low, high = _place(x, finding.predicted.low), _place(x, finding.predicted.high)
-        told = ", ".join(f"{name} = {_short(value)}" for name, value in finding.setting.items())
+        told = ", ".join(f"{name} = {short(value)}" for name, value in finding.setting.items())
         told = told if len(told) <= 58 else f"{told[:57]}…"
         parts.append(f'<text x="{start - 10}" y="{y + 4}" class="end">{escape(told)}</text><g class="series-0">')
         parts.append(f'<rect class="band" x="{low}" y="{y - 7}" width="{max(high - low, 0):.1f}" height="14"/>')
@@ -219,5 +219,6 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value of a setting, in few digits."""
     return f"{value:.5g}" if isinstance(value, float) else str(value)

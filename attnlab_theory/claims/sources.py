@@ -1,7 +1,9 @@
-"""What the source of a claim names, and the papers and homeworks that `docs/sources.md` lists."""
+"""What the source of a claim names, the papers and homeworks that `docs/sources.md` lists, and what these say."""
 
 import dataclasses
+import enum
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,3 +65,59 @@ def listed(path: Path) -> Iterator[Source]:
     """
     parts = re.split(r"^## (.+)$", path.read_text("utf-8"), flags=re.MULTILINE)
     return (Source(key.strip(), text.strip()) for key, text in zip(parts[1::2], parts[2::2], strict=True))
+
+
+class Wording(enum.StrEnum):
+    """Whose words a sentence has."""
+
+    QUOTATION = "quotation"
+    """Those of the source, compared with a copy of it."""
+    PARAPHRASE = "paraphrase"
+    """Ours, for what it says."""
+    READING = "reading"
+    """Those of readers or of summaries. The source itself may not say so."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Said:
+    """A sentence of a source, and what judges it.
+
+    Example:
+        >>> Said(source="Miller 2023", wording="paraphrase", text="No silence.", judged_by=("silence",)).wording
+        <Wording.PARAPHRASE: 'paraphrase'>
+    """
+
+    source: str
+    """The key in `docs/sources.md`."""
+    wording: Wording
+    text: str
+    """With formulas between dollars."""
+    judged_by: tuple[str, ...]
+    """Names of claims and foils."""
+    where: str = ""
+    """The place in the source, or who reads it so."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "wording", Wording(self.wording))
+        object.__setattr__(self, "judged_by", tuple(self.judged_by))
+
+
+def sentences(path: Path) -> list[Said]:
+    """What sources say, in the order of a file like `docs/sources.toml`.
+
+    Raises:
+        ValueError: if a field is missing or unknown, or a wording is.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "sources.toml")
+        ...     _ = path.write_text('said = [{source = "Hu", wording = "reading", text = "So.", judged_by = []}]')
+        ...     [each.text for each in sentences(path)]
+        ['So.']
+    """
+    told = tomllib.loads(path.read_text("utf-8"))
+    try:
+        return [Said(**each) for each in told["said"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} does not say what sources say: {error}; compare its first entries") from None

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from attnlab_theory.book import runs
+from attnlab_theory.book import pages, runs
 from attnlab_theory.book.catalogue import Catalogue
+from attnlab_theory.book.desk import Desk
 from attnlab_theory.book.documents import Documents
-from attnlab_theory.book.pages import Pages
 
 ROOT = Path(__file__).parents[2]
 PART = re.compile(r"^```\{raw\} html\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
@@ -18,7 +18,8 @@ def pages_of(folder: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     """The pages as Markdown, by their paths, and what the book says of damaged files."""
     found = runs.read([folder], [], [])
     catalogue = Catalogue(ROOT, (), {}, found)
-    return dict(Pages(catalogue, Documents(ROOT, {}.get), "attnlab report").of_findings()), found.problems
+    desk = Desk(catalogue, Documents(ROOT, {}.get), "attnlab report")
+    return dict(pages.of_findings(desk)), found.problems
 
 
 def html_of(page: str) -> str:

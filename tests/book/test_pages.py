@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.answers.declarations import declared
-from attnlab_theory.book import formulas, plots, runs, sphinx
+from attnlab_theory.book import claim_page, formulas, lab_pages, pages, plots, runs, source_pages, sphinx
 from attnlab_theory.book.catalogue import Catalogue
+from attnlab_theory.book.desk import Desk, alternative_of
 from attnlab_theory.book.documents import Documents
-from attnlab_theory.book.pages import Pages, alternative_of
 from attnlab_theory.claims import CLAIMS, Findings
 from attnlab_theory.cli import library
 from attnlab_theory.museum import BUGS
@@ -25,9 +25,8 @@ ROOT = Path(__file__).parents[2]
 def book_of(found):
     labs = {**library.labs(), "heads": library.heads()}
     catalogue = Catalogue(ROOT, library.experiments(), labs, found)
-    return catalogue, Pages(
-        catalogue, Documents(ROOT, {i.name: i.page for i in catalogue.items}.get), "attnlab report"
-    )
+    documents = Documents(ROOT, {item.name: item.page for item in catalogue.items}.get)
+    return catalogue, Desk(catalogue, documents, "attnlab report")
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +38,8 @@ def book():
 
 def test_the_page_of_a_claim_tells_everything_in_this_order(book):
     """Loads every experiment and lab."""
-    catalogue, pages = book
-    page = pages._claim(catalogue.by_name["two-heads-error"])
+    catalogue, desk = book
+    page = claim_page.written(desk, catalogue.by_name["two-heads-error"])
     assert re.findall("^## (.+)$", page, flags=re.MULTILINE) == [
         *("What it is about", "Hypotheses", "Predicted and measured", "At every setting", "Rival and foils"),
         *("Derivation", "Source code", "The command", "How to cite it"),
@@ -57,35 +56,35 @@ def test_the_page_of_a_claim_tells_everything_in_this_order(book):
         "@misc{attnlab-two-heads-error",
     ):
         assert part in page
-    told = json.loads(pages.data["claims/two-heads-error.json"])
+    told = json.loads(desk.data["claims/two-heads-error.json"])
     assert len(told["findings"]) == len(catalogue.by_name["two-heads-error"].findings) == 9
 
 
 def test_a_run_that_is_missing_is_shown_as_missing_with_its_command():
-    catalogue, pages = book_of(runs.Runs(every={}))
-    page = pages._claim(catalogue.by_name["two-heads-error"])
+    catalogue, desk = book_of(runs.Runs(every={}))
+    page = claim_page.written(desk, catalogue.by_name["two-heads-error"])
     assert "attnlab run two_heads_hedge::two-heads-error</code> makes what is missing" in page
-    front = pages._front()
+    front = pages.front(desk)
     assert "two_heads_hedge: <code>attnlab run two_heads_hedge</code>" in front
     assert "knowledge: <code>attnlab knowledge run</code>" in front
 
 
 def test_damaged_curves_and_weights_of_a_lab_are_named_and_left_out(book, tmp_path):
-    catalogue, pages = book
+    catalogue, desk = book
     for name in ("curves.json", "attention.json"):
         (tmp_path / name).write_text("[{")
     run = dataclasses.replace(catalogue.runs.every["knowledge"], folder=tmp_path)
-    shown = "".join(pages._seen(run))
-    assert "Learning curves" in "".join(pages._seen(catalogue.runs.every["knowledge"]))
-    assert (shown, [line.split(" is not JSON")[0] for line in pages.problems]) == (
+    shown = "".join(lab_pages.seen(desk, run))
+    assert "Learning curves" in "".join(lab_pages.seen(desk, catalogue.runs.every["knowledge"]))
+    assert (shown, [line.split(" is not JSON")[0] for line in desk.problems]) == (
         "",
         [str(tmp_path / name) for name in ("curves.json", "attention.json")],
     )
 
 
 def test_a_paper_lists_the_claims_that_name_it_and_where(book):
-    _, pages = book
-    page = dict(pages._sources())["sources/choromanski-et-al-2021.md"]
+    _, desk = book
+    page = dict(source_pages.written(desk))["sources/choromanski-et-al-2021.md"]
     assert "What of arXiv 2009.14794 was checked" in page
     named = [claim.name for claim in CLAIMS if "Choromanski et al. 2021" in claim.source]
     assert named
@@ -165,8 +164,8 @@ def test_links_of_a_document_lead_to_pages_of_the_book(text, told):
 def test_a_figure_that_a_document_shows_too_is_one_file_however_its_folder_is_named(monkeypatch):
     monkeypatch.chdir(ROOT)
     committed = runs.read([Path("figures")], ["two_heads_hedge"], [], {})
-    _, pages = book_of(committed)
-    assert pages._figure(committed.every["two_heads_hedge"], "two_heads_hedge")[0] == "figures/two_heads_hedge.svg"
+    _, desk = book_of(committed)
+    assert desk.figure(committed.every["two_heads_hedge"], "two_heads_hedge")[0] == "figures/two_heads_hedge.svg"
 
 
 def test_the_committed_museum_has_every_bug():
@@ -178,3 +177,67 @@ def test_words_before_a_colon_are_no_type_of_a_constant():
     lines = ["Every claim. The list is written by hand: no folder is searched.", ""]
     sphinx.as_it_is(None, "data", "CLAIMS", None, None, lines)
     assert lines == ["Every claim. The list is written by hand:", "no folder is searched.", ""]
+
+
+def broken(value, schema, whole, at="claims.json"):
+    """Where a value is not as a JSON Schema says, for the words that ours uses. It knows no others."""
+    schema = whole["$defs"][schema["$ref"].removeprefix("#/$defs/")] if "$ref" in schema else schema
+    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "null": type(None)}
+    for word, told in schema.items():
+        match word:
+            case "const" | "enum":
+                fits = value in (told if word == "enum" else [told])
+            case "type":
+                known = [kinds.get(name, (int, float)) for name in ([told] if isinstance(told, str) else told)]
+                fits = any(isinstance(value, kind) for kind in known) and (value is not True or bool in known)
+            case "required":
+                fits = set(told) <= set(value)
+            case "additionalProperties":
+                fits = set(value) <= set(schema["properties"])
+            case "properties":
+                fits = True
+                for name in set(told) & set(value):
+                    yield from broken(value[name], told[name], whole, f"{at}.{name}")
+            case "items":
+                fits = True
+                for number, each in enumerate(value):
+                    yield from broken(each, told, whole, f"{at}[{number}]")
+            case "anyOf":
+                fits = any(not [*broken(value, each, whole)] for each in told)
+            case "minItems" | "minimum":
+                fits = (len(value) if word == "minItems" else value) >= told
+            case "maxItems" | "maximum":
+                fits = (len(value) if word == "maxItems" else value) <= told
+            case "pattern":
+                fits = re.search(told, value) is not None
+            case _:
+                fits = word in {"description", "title", "$schema", "$defs"}
+        if not fits:
+            yield f"{at} has not the {word} {told!r:.60}"
+            if word in {"type", "required"}:
+                return
+
+
+def test_the_claims_as_json_are_what_their_schema_says(book):
+    _, desk = book
+    claim_page.tell_all(desk)
+    told, schema = (json.loads(desk.data[name]) for name in ("claims.json", "claims.schema.json"))
+    assert schema["properties"]["schema"]["const"] == told["schema"] == claim_page.SCHEMA
+    assert [*broken(told, schema, schema)][:5] == []
+    of_labs = next(each for each in told["claims"] if any("control" in f for f in each["findings"]))
+    for change in ({"verdict": 1}, {"more": ""}, {"findings": [{}]}, {"expect": "TRUE"}, {"id": "x"}):
+        assert [*broken({**told, "claims": [{**of_labs, **change}]}, schema, schema)] != [], change
+
+
+def test_every_section_of_a_claim_begins_with_two_sentences_of_intuition(book, subtests):
+    catalogue, desk = book
+    for claim in CLAIMS:
+        item = catalogue.by_name[claim.name]
+        section = catalogue.sections[item.section]
+        with subtests.test(claim.name):
+            sentences = re.split(r"(?<=[.?!]) ", section.intuition)
+            assert len(sentences) == 2
+            assert max(len(sentence.split()) for sentence in sentences) <= 30
+            assert "**Intuition" not in section.text
+    page = claim_page.written(desk, catalogue.by_name["two-heads-error"])
+    assert page.count("Each head asks for one key alone, so noise has nothing to compare.") == 1
