@@ -163,6 +163,23 @@ def test_the_wheel_makes_the_book_and_a_browser_opens_its_pages(attnlab, tmp_pat
             other.goto(page.url)
             assert other.locator("#ledger tbody tr:visible").count() == shown.count()
             other.close()
+        with subtests.test(
+            "a keyboard reaches search, filters, heads of columns and tokens, and is seen"
+        ):
+            page.goto((book / "ledger.html").as_uri())
+            reached = browser.walked(page, 40)
+            fields = [f"filter-{name}" for name in ("text", "topic", "question", "verdict", "lab", "source")]
+            named = [name for name, _, _ in reached]
+            assert {"q", *fields, "claim", "what it says", "verdict"} <= set(named)
+            assert [name for name, seen, _ in reached if not seen] == []
+            page.get_by_role("button", name="claim").first.focus()
+            page.keyboard.press("Enter")
+            assert page.locator("#ledger th").first.get_attribute("aria-sort") == "ascending"
+            page.goto((book / "labs" / "knowledge.html").as_uri())
+            page.locator(".attention .grid button").last.focus()
+            page.keyboard.press("Enter")
+            assert all(seen and token for _, seen, token in browser.walked(page, 3))
+            assert "Token 3 reads token" in page.locator(".attention [role=status]").inner_text()
         with subtests.test("a token shows what it reads"):
             page.goto((book / "labs" / "knowledge.html").as_uri())
             page.locator(".attention .tokens button").nth(3).focus()

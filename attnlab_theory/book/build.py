@@ -20,9 +20,14 @@ LIST = "files.json"
 """The names of all files of a book. What is not named there is somebody else's, and is not written over."""
 
 UNSEEN = re.compile(
-    r"(scale\([^)]*\))|(\.\d\d)\d+|DejaVuSans-|<!--.*?-->|(?<=>)\s+(?=<)|(?<=[;:]) (?=[\w#-])| +(?=\n)", re.DOTALL
+    r"(scale\([^)]*\))|(\.\d\d)\d+|DejaVuSans-|<!--.*?-->|<metadata>.*?</metadata>|(?<=>)\s+(?=<)"
+    r'|(?<=[;:]) (?=[\w#-])| id="[a-z]\w*_\d+"|xlink:(?=href)',
+    re.DOTALL,
 )
-"""What nobody sees of a figure in SVG: less than a hundredth of a pixel, names of glyphs, comments, and spaces."""
+"""What nobody sees of a figure in SVG: less than a hundredth of a pixel, unused names, and spaces."""
+
+PATH = re.compile(r'(?<= d=")([^"]+)"( transform="scale\(0\.015625\)")?')
+"""A path. With this scale it is a letter, whose units are a hundredth of a pixel."""
 
 CONF = """
 project = "attnlab"
@@ -131,8 +136,7 @@ def sphinx(source: Path, made: Path, doctrees: Path) -> str:
     Raises:
         RuntimeError: if it fails.
     """
-    # One process: a copy of a process in which jax has threads may end without a word.
-    options = ["-b", "html", "-j", "1", "-q", "-d", str(doctrees), str(source), str(made)]
+    options = ["-b", "html", "-j", "2", "-q", "-d", str(doctrees), str(source), str(made)]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *options],
         env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONSAFEPATH": "1", "NO_COLOR": "1"},
@@ -146,10 +150,18 @@ def sphinx(source: Path, made: Path, doctrees: Path) -> str:
     return said
 
 
+def _short(path: re.Match[str]) -> str:
+    """A path in tenths of a pixel."""
+    unit, digits = (16, None) if path[2] else (1, 1)
+    told = re.sub(r"-?\d+(\.\d+)?", lambda number: f"{round(float(number[0]) / unit, digits):g}", path[1])
+    told = re.sub(r"\s*([A-Za-z]) *", r"\1", " ".join(told.split())).replace(" -", "-").strip()
+    return told + ('" transform="scale(.25)"' if path[2] else '"')
+
+
 def _put(path: Path, content: str | Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, Path) and content.suffix == ".svg":
-        path.write_text(UNSEEN.sub(r"\1\2", content.read_text("utf-8")), "utf-8")
+        path.write_text(PATH.sub(_short, UNSEEN.sub(r"\1\2", content.read_text("utf-8"))), "utf-8")
     elif isinstance(content, Path):
         shutil.copyfile(content, path)
     else:

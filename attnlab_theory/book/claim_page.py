@@ -107,7 +107,7 @@ def told(desk: Desk, item: Item) -> dict[str, Any]:
 
 def compact(value: Any) -> str:
     """A value as JSON without a space."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def bibtex(item: Item) -> str:

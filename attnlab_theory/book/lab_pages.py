@@ -38,9 +38,8 @@ def seen(desk: Desk, run: Run) -> Iterator[str]:
     if (path := run.file("samples.txt")) and (groups := samples_of(path)):
         yield "## Samples, side by side\n\n" + raw(desk.parts.samples(groups))
     if (path := run.file("attention.json")) and (heads := heads_of(desk.listed(path))):
-        yield "## Attention\n\nA head is chosen in the grid. A token shows what it reads.\n\n" + raw(
-            desk.parts.attention(heads)
-        )
+        about = "The grid has the heads that the run has recorded. A model has more of them."
+        yield f"## Attention\n\n{about} A token shows what it reads.\n\n" + raw(desk.parts.attention(heads))
 
 
 def _curves(desk: Desk, run: Run) -> str:

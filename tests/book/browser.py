@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
 KINDS = (
     *(
@@ -43,6 +44,23 @@ def chromium() -> str:
         pytest.fail("CI installs chromium (.ci/run), and there is none: the book was not opened")
     if found is None:
         pytest.skip("NO BROWSER: the pages of the book are not opened; apt-get install chromium")
+    return found
+
+
+FOCUSED = """() => {
+  const at = document.activeElement, style = getComputedStyle(at);
+  const seen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+  return [at.id || at.name || at.textContent.trim().slice(0, 30), seen, at.matches(".tokens button")];
+}"""
+"""What has the focus of the keyboard: its name, whether that is to be seen, whether it is a token."""
+
+
+def walked(page: Page, keys: int) -> list[tuple[str, bool, bool]]:
+    """What has the focus after each press of Tab."""
+    found = []
+    for _ in range(keys):
+        page.keyboard.press("Tab")
+        found.append(tuple(page.evaluate(FOCUSED)))
     return found
 
 
