@@ -26,6 +26,9 @@ UNSEEN = re.compile(
 )
 """What nobody sees of a figure in SVG: less than a hundredth of a pixel, unused names, and spaces."""
 
+ARTICLE = re.compile(r"(<article.*</article>)", re.DOTALL)
+INDENTS = re.compile(r"\s*\n\s*")
+
 PATH = re.compile(r'(?<= d=")([^"]+)"( transform="scale\(0\.015625\)")?')
 """A path. With this scale it is a letter, whose units are a hundredth of a pixel."""
 
@@ -116,6 +119,10 @@ def write(
         shutil.copytree(here / "templates" / "partials", source / "_templates" / "partials")
         said = sphinx(source, made, Path(temporary, "doctrees"))
         (made / ".buildinfo").unlink(missing_ok=True)
+        for path in made.rglob("*.html"):
+            # Furo indents what is around the article, in each of hundreds of pages.
+            parts = ARTICLE.split(path.read_text("utf-8"))
+            path.write_text("".join(p if ARTICLE.match(p) else INDENTS.sub("\n", p) for p in parts), "utf-8")
         names = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
         told = {"schema": 1, "attnlab": __version__, "warnings": said.splitlines(), "files": [*names, LIST]}
         (made / LIST).write_text(json.dumps(told, indent=0) + "\n", "utf-8")
