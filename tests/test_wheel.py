@@ -163,9 +163,7 @@ def test_the_wheel_makes_the_book_and_a_browser_opens_its_pages(attnlab, tmp_pat
             other.goto(page.url)
             assert other.locator("#ledger tbody tr:visible").count() == shown.count()
             other.close()
-        with subtests.test(
-            "a keyboard reaches search, filters, heads of columns and tokens, and is seen"
-        ):
+        with subtests.test("a keyboard reaches search, filters, heads of columns and tokens, and is seen"):
             page.goto((book / "ledger.html").as_uri())
             reached = browser.walked(page, 40)
             fields = [f"filter-{name}" for name in ("text", "topic", "question", "verdict", "lab", "source")]
