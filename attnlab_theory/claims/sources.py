@@ -68,7 +68,12 @@ def listed(path: Path) -> Iterator[Source]:
 
 
 class Wording(enum.StrEnum):
-    """Whose words a sentence has."""
+    """Whose words a sentence has.
+
+    Example:
+        >>> [wording.value for wording in Wording]
+        ['quotation', 'paraphrase', 'reading']
+    """
 
     QUOTATION = "quotation"
     """Those of the source, compared with a copy of it."""
