@@ -174,8 +174,14 @@ def test_the_wheel_makes_the_book_and_a_browser_opens_its_pages(attnlab, tmp_pat
             page.keyboard.press("Enter")
             assert page.locator("#ledger th").first.get_attribute("aria-sort") == "ascending"
             page.goto((book / "labs" / "knowledge.html").as_uri())
-            page.locator(".attention .grid button").last.focus()
+            heads = page.locator(".attention .grid button")
+            assert heads.count() == 2 * 2 * 4
+            heads.first.press("Enter")
+            assert "has kept no map of head 1" in page.locator(".attention [role=status]").inner_text()
+            page.locator(".attention .grid button.kept").last.focus()
             page.keyboard.press("Enter")
+            for _ in range(3):
+                page.keyboard.press("Tab")
             assert all(seen and token for _, seen, token in browser.walked(page, 3))
             assert "Token 3 reads token" in page.locator(".attention [role=status]").inner_text()
         with subtests.test("a token shows what it reads"):

@@ -32,10 +32,6 @@ class Desk:
         self.data: dict[str, str] = {}
         """JSON of the book, by its path."""
 
-    def read(self, name: str) -> str:
-        """A document of the repository."""
-        return (self.all.root / name).read_text("utf-8")
-
     def figure(self, run: Run | None, name: str) -> tuple[str, str] | None:
         """The figure of a run: its path in the book and what it shows, in words."""
         path = None if run is None else run.file(f"{name}.svg")

@@ -9,6 +9,9 @@ from attnlab_theory.book.desk import Desk
 from attnlab_theory.book.markdown import fenced, page, raw, words
 from attnlab_theory.book.runs import Run
 
+LOOKED_UP = "weight on the name"
+"""What the lab of knowledge measures of every head."""
+
 
 def written(desk: Desk) -> Iterator[tuple[str, str]]:
     """The page of each lab, and the list of them."""
@@ -37,9 +40,10 @@ def seen(desk: Desk, run: Run) -> Iterator[str]:
         yield f"## Learning curves\n\n{curves}"
     if (path := run.file("samples.txt")) and (groups := samples_of(path)):
         yield "## Samples, side by side\n\n" + raw(desk.parts.samples(groups))
-    if (path := run.file("attention.json")) and (heads := heads_of(desk.listed(path))):
-        about = "The grid has the heads that the run has recorded. A model has more of them."
-        yield f"## Attention\n\n{about} A token shows what it reads.\n\n" + raw(desk.parts.attention(heads))
+    if (path := run.file("attention.json")) and (maps := desk.listed(path)):
+        beside = run.file("estimates.json")
+        heads = heads_of(maps, desk.listed(beside) if beside else [])
+        yield "## Attention\n\n" + raw(desk.parts.attention(heads))
 
 
 def _curves(desk: Desk, run: Run) -> str:
@@ -69,12 +73,15 @@ def samples_of(path: Path) -> list[tuple[str, list[str]]]:
     return [(group[0], [line.strip() for line in group[1:]]) for group in groups if len(group) > 1]
 
 
-def heads_of(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The weights of heads, as the viewer reads them."""
-    found = []
-    for head in listed:
-        weights, tokens = head.get("weights"), head.get("characters")
-        if isinstance(weights, list) and isinstance(tokens, str):
-            told = {name: head.get(name) for name in ("variant", "layer", "head")}
-            found.append({**told, "tokens": list(tokens), "weights": weights})
-    return found
+def heads_of(maps: list[dict[str, Any]], estimates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every head that a run has measured, with its map if that was kept, as the viewer reads them."""
+    told = [e for e in estimates if e.get("quantity") == LOOKED_UP and isinstance(e.get("setting"), dict)]
+    found: dict[str, dict[str, Any]] = {}
+    for head in (*({**each["setting"], "mean": each.get("value")} for each in told), *maps):
+        place = {name: str(head.get(name)) for name in ("variant", "layer", "head")}
+        cell = found.setdefault(str(place), {**place, "mean": None})
+        if plots.is_number(mean := head.get("mean")):
+            cell["mean"] = mean
+        if isinstance(head.get("weights"), list) and isinstance(head.get("characters"), str):
+            cell |= {"tokens": list(head["characters"]), "weights": head["weights"]}
+    return list(found.values())

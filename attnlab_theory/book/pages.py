@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from attnlab_theory import __version__, inputs
 from attnlab_theory.book import claim_page, homework_pages, lab_pages, source_pages
@@ -49,7 +48,7 @@ def _of_documents(desk: Desk) -> Iterator[tuple[str, str]]:
     names = desk.documents.names
     topics = [name for name in names if name.startswith("docs/mathematics/")]
     yield "mathematics.md", page("Mathematics", toctree(topics))
-    body = desk.read("docs/words.md").partition("\n")[2].strip()
+    body = (desk.all.root / "docs" / "words.md").read_text("utf-8").partition("\n")[2].strip()
     yield "words.md", page("Words", desk.documents.moved(body, "docs/words.md", "words.md"))
     others = [name for name in names if not name.startswith(("docs/mathematics/", "figures/"))]
     yield "documents.md", page("Documents", toctree(others))
@@ -75,7 +74,9 @@ def front(desk: Desk) -> str:
         missing_runs=missing,
         problems=every.runs.problems,
     )
-    doors = _section(desk.read("README.md"), "Three doors") if (every.root / "README.md").is_file() else ""
+    readme = every.root / "README.md"
+    text = readme.read_text("utf-8") if readme.is_file() else ""
+    doors = text.partition("## Three doors\n")[2].partition("\n## ")[0].strip()
     about = [f"This book was made by attnlab {__version__}:", fenced(desk.command)]
     about += [raw(desk.parts.provenance(told))] if told else []
     return page(
@@ -118,20 +119,13 @@ def _conformance(desk: Desk) -> str:
 def _museum(desk: Desk) -> str:
     from attnlab_theory.museum import BUGS
 
-    found: dict[str, list[Any]] = {}
     path = desk.all.root / "figures" / "museum" / "museum.json"
-    told = inputs.json_of(path)["bugs"] if path.is_file() else []
-    for bug in told:
-        found[bug["name"]] = [(each, desk.all.by_name.get(each["check"])) for each in bug["evidence"]]
+    told = {bug["name"]: bug["evidence"] for bug in (inputs.json_of(path)["bugs"] if path.is_file() else ())}
     about = "Well-known bugs, planted on purpose, and the checks that catch them."
     parts = [about, fenced("attnlab museum --json")]
     for bug in BUGS:
-        parts.append(
-            f"## {words(bug.name)}\n\n"
-            + raw(desk.parts.bug(bug, found.get(bug.name, [])))
-            + "\n\n"
-            + fenced(bug.source, "python")
-        )
+        found = [(each, desk.all.by_name.get(each["check"])) for each in told.get(bug.name, ())]
+        parts += [f"## {words(bug.name)}", raw(desk.parts.bug(bug, found)), fenced(bug.source, "python")]
     return page("Museum", *parts)
 
 
@@ -141,10 +135,8 @@ def _open(desk: Desk) -> str:
     for item in every.items:
         undecided = [f for f in item.findings if f.verdict == Verdict.INCONCLUSIVE]
         covered = {each for f in undecided for each in every.undecidable if each.covers(item.lab, f)}
-        why = [
-            f"{each.runs} training runs would decide; there are {each.seeds}. {each.why}"
-            for each in sorted(covered, key=str)
-        ]
+        told = "{0.runs} training runs would decide; there are {0.seeds}. {0.why}"
+        why = [told.format(each) for each in sorted(covered, key=str)]
         if item.expect is None:
             rows.append((item, ["A conjecture: nobody knows what to expect.", *why], ""))
         elif undecided or item.verdict == MISSING:
@@ -165,7 +157,3 @@ def _api(desk: Desk) -> Iterator[tuple[str, str]]:
         module = f"attnlab_theory.{room}"
         told = f"````{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :imported-members:\n````"
         yield f"api/{room}.md", page(module, told)
-
-
-def _section(text: str, heading: str) -> str:
-    return text.partition(f"## {heading}\n")[2].partition("\n## ")[0].strip()

@@ -82,6 +82,17 @@ def test_damaged_curves_and_weights_of_a_lab_are_named_and_left_out(book, tmp_pa
     )
 
 
+def test_the_viewer_has_every_head_that_was_measured_and_the_maps_that_were_kept():
+    place = {"variant": "rope", "layer": 2}
+    maps = [{**place, "head": 1, "characters": "ab", "weights": [[1.0], [0.5, 0.5]]}, {"head": []}]
+    told = [{"quantity": lab_pages.LOOKED_UP, "setting": {**place, "head": h}, "value": 0.25 * h} for h in (1, 2)]
+    strange = [{"quantity": lab_pages.LOOKED_UP, "setting": 1}, {"quantity": "accuracy", "setting": place}, {}]
+    first, second, unknown = lab_pages.heads_of(maps, [*told, *strange])
+    assert (first["mean"], first["tokens"], first["weights"]) == (0.25, ["a", "b"], [[1.0], [0.5, 0.5]])
+    assert (second["head"], second["mean"], "weights" in second) == ("2", 0.5, False)
+    assert (unknown["head"], unknown["mean"]) == ("[]", None)
+
+
 def test_a_paper_lists_the_claims_that_name_it_and_where(book):
     _, desk = book
     page = dict(source_pages.written(desk))["sources/choromanski-et-al-2021.md"]

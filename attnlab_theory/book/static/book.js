@@ -77,6 +77,11 @@ function attention(box) {
   const layers = [...new Set(heads.map((head) => `${head.variant}, layer ${head.layer}`))];
   const choose = (head, button) => {
     for (const other of grid.querySelectorAll("button")) other.setAttribute("aria-pressed", other === button);
+    if (!head.weights) {
+      tokens.replaceChildren();
+      said.textContent = `The run has kept no map of head ${head.head} of layer ${head.layer}.`;
+      return;
+    }
     const marks = head.tokens.map((token) => element("button", { type: "button", textContent: token === " " ? "␣" : token }));
     const read = (at) => {
       const weights = head.weights[at] ?? [];
@@ -95,14 +100,17 @@ function attention(box) {
   for (const layer of layers) {
     const row = element("div", {}, element("span", { textContent: layer }));
     for (const head of heads.filter((each) => `${each.variant}, layer ${each.layer}` === layer)) {
-      const button = element("button", { type: "button", textContent: `head ${head.head}` });
+      const button = element("button", { type: "button", textContent: `head ${head.head}${head.mean === null ? "" : `: ${head.mean.toFixed(2)}`}` });
+      button.style.setProperty("--weight", head.mean ?? 0);
+      button.classList.toggle("kept", Boolean(head.weights));
       button.addEventListener("click", () => choose(head, button));
       row.append(button);
     }
     grid.append(row);
   }
   box.replaceChildren(grid, tokens, said);
-  if (heads.length) choose(heads[0], grid.querySelector("button"));
+  const kept = heads.find((head) => head.weights);
+  if (kept) choose(kept, grid.querySelector("button.kept"));
 }
 
 // What scrolls sideways can be reached by a keyboard, too.
