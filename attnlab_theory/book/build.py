@@ -1,5 +1,6 @@
 """Sources to pages: Sphinx runs in a temporary folder, and the finished book takes its place."""
 
+import functools
 import json
 import os
 import re
@@ -143,7 +144,8 @@ def sphinx(source: Path, made: Path, doctrees: Path) -> str:
     Raises:
         RuntimeError: if it fails.
     """
-    options = ["-b", "html", "-j", "2", "-q", "-d", str(doctrees), str(source), str(made)]
+    # One process: two did not crash in four builds, but took 70 seconds of processor time or more, and not 57.
+    options = ["-b", "html", "-j", "1", "-q", "-d", str(doctrees), str(source), str(made)]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *options],
         env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONSAFEPATH": "1", "NO_COLOR": "1"},
@@ -157,18 +159,20 @@ def sphinx(source: Path, made: Path, doctrees: Path) -> str:
     return said
 
 
-def _short(path: re.Match[str]) -> str:
-    """A path in tenths of a pixel."""
-    unit, digits = (16, None) if path[2] else (1, 1)
-    told = re.sub(r"-?\d+(\.\d+)?", lambda number: f"{round(float(number[0]) / unit, digits):g}", path[1])
+@functools.cache
+def _short(path: str, is_letter: bool) -> str:
+    """A path in tenths of a pixel. The same letters come again in every figure."""
+    unit, digits = (16, None) if is_letter else (1, 1)
+    told = re.sub(r"-?\d+(\.\d+)?", lambda number: f"{round(float(number[0]) / unit, digits):g}", path)
     told = re.sub(r"\s*([A-Za-z]) *", r"\1", " ".join(told.split())).replace(" -", "-").strip()
-    return told + ('" transform="scale(.25)"' if path[2] else '"')
+    return told + ('" transform="scale(.25)"' if is_letter else '"')
 
 
 def _put(path: Path, content: str | Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, Path) and content.suffix == ".svg":
-        path.write_text(PATH.sub(_short, UNSEEN.sub(r"\1\2", content.read_text("utf-8"))), "utf-8")
+        seen = UNSEEN.sub(r"\1\2", content.read_text("utf-8"))
+        path.write_text(PATH.sub(lambda found: _short(found[1], bool(found[2])), seen), "utf-8")
     elif isinstance(content, Path):
         shutil.copyfile(content, path)
     else:
