@@ -1,11 +1,12 @@
 """Files that are either whole or absent, and that take no other's place.
 
 `refuse_unwritable` decides what may be written over: nothing that is read, and nothing that this package has not
-written, unless `--force` is said.
+written in the same `Form`, unless `--force` is said.
 """
 
 import atexit
 import contextlib
+import enum
 import errno
 import glob
 import json
@@ -20,39 +21,90 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-FIRST = (
-    (rb"experiment", rb"claim"),
-    (rb"quantity", rb"setting"),
-    (rb"arm|variant", rb"seed"),
-    (rb"name", rb"cell|gold"),
-    (rb"batch", rb"rate"),
-    (rb"question", rb"seed|preset|part|commit"),
-    (rb"schema", rb"parts"),
-    (rb"entry", rb"library"),
-    (rb"output_format", rb"stdout_visibility"),
-    (rb"schema", rb"attnlab"),
-)
-"""The first two names of a value in JSON that this package writes."""
 
-OURS = re.compile(
-    # Findings, estimates, records and summaries in JSON: by their first two names, for one alone is anybody's.
-    rb'\[\]\s*\Z|\s*[\[{](\s*\{)?\s*"(?:'
-    + b"|".join(
-        rb'(?:%s)": (?:"(?:[^"\\]|\\.)*"|[\w.+-]+|[\[{].{,2000}?[\]}]),\s*"(?:%s)": ' % names for names in FIRST
+class Form(enum.StrEnum):
+    """What a command writes. A command may write over a file of its own form that this package has written.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "grades.csv")
+    ...     _ = path.write_text("submission,points,of,by hand,1.2.1\\n")
+    ...     is_ours(path, Form.TABLE), is_ours(path, Form.ROWS)
+    (True, False)
+    """
+
+    FINDINGS = "findings"
+    """Findings, estimates, records and summaries in JSON."""
+
+    AUTOGRADER = "autograder"
+    JOURNAL = "journal"
+    TABLE = "table"
+    ANSWERS = "answers"
+    GRADES = "grades"
+    """Pages of grades."""
+
+    ROWS = "rows"
+    BADGE = "badge"
+    FIGURE = "figure"
+    DOCUMENT = "document"
+    """Markdown."""
+
+    MODEL = "model"
+    VECTORS = "vectors"
+    LINES = "lines"
+    """Plain lines, which say of nobody who has written them: such a file is never ours."""
+
+
+def _json(*names: tuple[str, str]) -> bytes:
+    """A value in JSON, by its first two names, for one alone is anybody's."""
+    pairs = b"|".join(
+        rb'(?:%s)": (?:"(?:[^"\\]|\\.)*"|[\w.+-]+|[\[{].{,2000}?[\]}]),\s*"(?:%s)": ' % (one.encode(), two.encode())
+        for one, two in names
     )
-    + rb')|\s*\{\s*"origin": \{\s*"stage": '
-    # Pages, a table of grades, rows of `conform`, badges, pictures, Markdown.
-    rb'|<!doctype html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*'
-    rb"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-    rb'|submission,points,of,by hand,|\{"graded": '
-    rb"|<\?xml [^>]*>\s*<testsuite name=[^>]* as [^>]*>\s*<testcase classname=.conform\."
-    rb"|<svg [^>]* attnlab |<\?xml .{,1500}<dc:title>attnlab</dc:title>|\x89PNG.{,120}Software\x00attnlab"
-    rb"|<!-- Written by attnlab "
-    # Checkpoints, and arrays of `conform --export`.
-    rb'|.{8}\{"__metadata__":\{"attnlab":|PK.{28}about\.npy|PK.{28}[\w-]+/q\.npy',
-    re.DOTALL,
+    return rb'\s*[\[{](\s*\{)?\s*"(?:' + pairs + rb")"
+
+
+_PAGE = (
+    rb'<!doctype html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*'
+    rb"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\s*"
+    rb'<meta name="generator" content="attnlab %s">'
 )
-"""How the outputs of this package begin. What begins otherwise is somebody else's."""
+
+OURS = {
+    Form.FINDINGS: rb"\[\]\s*\Z|"
+    + _json(
+        ("experiment", "claim"),
+        ("quantity", "setting"),
+        ("arm|variant", "seed"),
+        ("name", "cell|gold"),
+        ("batch", "rate"),
+        ("question", "seed|preset|part|commit"),
+        ("schema", "attnlab|parts"),
+        ("entry", "library"),
+    )
+    + rb'|\s*\{\s*"origin": \{\s*"stage": ',
+    Form.AUTOGRADER: _json(("output_format", "stdout_visibility")),
+    Form.JOURNAL: rb'\{"graded": ',
+    Form.TABLE: rb"submission,points,of,by hand,",
+    Form.ANSWERS: _PAGE % b"answers",
+    Form.GRADES: _PAGE % b"grades",
+    Form.ROWS: rb"<\?xml [^>]*>\s*<testsuite name=[^>]* as [^>]*>\s*<testcase classname=.conform\.",
+    Form.BADGE: rb"<svg [^>]* attnlab ",
+    Form.FIGURE: rb"<\?xml .{,1500}<dc:title>attnlab</dc:title>|\x89PNG.{,120}Software\x00attnlab",
+    Form.DOCUMENT: rb"<!-- Written by attnlab ",
+    Form.MODEL: rb'.{8}\{"__metadata__":\{"attnlab":',
+    Form.VECTORS: rb"PK.{28}about\.npy|PK.{28}[\w-]+/q\.npy|.{,8}\x12\x07attnlab",
+    Form.LINES: rb"(?!)",
+}
+"""How the outputs of this package begin, by form. What begins otherwise is somebody else's."""
+
+FORMS = {
+    ".json": Form.FINDINGS,
+    ".html": Form.GRADES,
+    ".svg": Form.FIGURE,
+    ".png": Form.FIGURE,
+    ".md": Form.DOCUMENT,
+}
+"""What is written into a folder, by the end of a name that a command has chosen."""
 
 BEGINNING = 4096
 """The bytes of a file that are looked at."""
@@ -307,7 +359,7 @@ def force(forced: bool | None) -> None:
     _forced = forced
 
 
-def refuse_unwritable(path: Path, *read: Path | None) -> None:
+def refuse_unwritable(path: Path, *read: Path | None, form: Form) -> None:
     """Refuse a file that could not be written, or that may not. Call it before hours go into the contents.
 
     Links are followed: what counts is the file at their end.
@@ -315,10 +367,11 @@ def refuse_unwritable(path: Path, *read: Path | None) -> None:
     Args:
         path: what is to be written.
         read: what the command reads, or writes besides.
+        form: what will be written there.
 
     Raises:
         ValueError: if `path` is a folder, or its folder is missing or cannot be written. Also if it is one of those
-            that are read, or a file that this package has not written and nobody has said `--force`.
+            that are read, or a file that this package has not written in this form and nobody has said `--force`.
     """
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
@@ -328,9 +381,10 @@ def refuse_unwritable(path: Path, *read: Path | None) -> None:
         if not os.access(path, os.W_OK):
             raise ValueError(f"{path} cannot be written: Permission denied; name another file")
         return
-    if not _forced and not is_ours(path):
+    if not _forced and not is_ours(path, form):
         or_else = "" if _forced is None else ", or say --force"
-        raise ValueError(f"{path} is not a file that attnlab has written: name another one{or_else}")
+        what = "is of another command" if is_ours(path) else "is not a file that attnlab has written"
+        raise ValueError(f"{path} {what}: name another one{or_else}")
     folder = _place(path).parent
     if not folder.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {folder}; make it first")
@@ -347,11 +401,16 @@ def _is_one_file(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def is_ours(path: Path) -> bool:
+def is_ours(path: Path, form: Form | None = None) -> bool:
     """Whether nothing of others is lost if this file is written over: this package wrote it, or there is nothing.
 
     A figure is known by its numbers, which lie beside it in JSON under the same name.
+
+    Args:
+        path: the file.
+        form: what it has to be; by default anything that this package writes.
     """
+    forms = tuple(Form) if form is None else (form,)
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -363,10 +422,12 @@ def is_ours(path: Path) -> bool:
         return False
     with open(handle, "rb") as file:
         beginning = file.read(BEGINNING)
-    if not beginning or OURS.match(beginning):
+    if not beginning or any(re.match(OURS[each], beginning, re.DOTALL) for each in forms):
         return True
-    numbers = [path.with_suffix(end) for end in (".json", ".run.json")] if path.suffix in (".svg", ".png") else []
-    return any(each.is_file() and each.stat().st_size and is_ours(each) for each in numbers)
+    if Form.FIGURE not in forms or path.suffix not in (".svg", ".png"):
+        return False
+    numbers = [path.with_suffix(end) for end in (".json", ".run.json")]
+    return any(each.is_file() and each.stat().st_size and is_ours(each, Form.FINDINGS) for each in numbers)
 
 
 @contextlib.contextmanager
@@ -432,7 +493,7 @@ def make_folder(folder: Path, *names: str, read: Sequence[Path | None] = ()) -> 
         raise ValueError(unwritable_folder(folder, error)) from None
     _remove_abandoned(folder, _pattern("*", "*"))
     for name in names:
-        refuse_unwritable(folder / name, *read)
+        refuse_unwritable(folder / name, *read, form=FORMS[Path(name).suffix])
 
 
 @contextlib.contextmanager
@@ -479,7 +540,7 @@ def _foreign(folder: Path, names: str) -> Path | None:
     if not folder.is_dir():
         return folder
     own = set()
-    if (folder / names).is_file() and is_ours(folder / names):
+    if (folder / names).is_file() and is_ours(folder / names, Form.FINDINGS):
         with contextlib.suppress(ValueError, KeyError, TypeError):
             own = {*json.loads((folder / names).read_text("utf-8"))["files"]}
     found = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())

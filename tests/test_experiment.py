@@ -235,7 +235,7 @@ def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path,
 @pytest.mark.slow("a folder that cannot be written stays inside")
 def test_what_was_finished_before_a_file_could_not_be_replaced_is_kept(tmp_path, monkeypatch):
     """Judges two claims, and paints a figure of each. The folder seems to have come while they were judged."""
-    monkeypatch.setattr(files, "refuse_unwritable", lambda *_: None)
+    monkeypatch.setattr(files, "refuse_unwritable", lambda *_, **__: None)
     (tmp_path / "coins.json").mkdir()
     assert run([toy("good"), toy("coins")], options(tmp_path)) == 2
     assert files_of("good") <= names(tmp_path)

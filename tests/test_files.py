@@ -160,7 +160,7 @@ def test_a_pipe_is_written_to(tmp_path):
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as threads:
         read = threads.submit(pipe.read_text)
-        files.refuse_unwritable(pipe)
+        files.refuse_unwritable(pipe, form=files.Form.TABLE)
         files.write_text(pipe, "whole")
         assert read.result(60) == "whole"
     assert pipe.is_fifo()
@@ -172,7 +172,7 @@ def test_a_device_is_written_to_and_remains(tmp_path, device):
     before, link = os.stat(device), tmp_path / "link"
     link.symlink_to(device)
     for path in (Path(device), link):
-        files.refuse_unwritable(path)
+        files.refuse_unwritable(path, form=files.Form.TABLE)
         full = pytest.raises(OSError, match="No space left on device: ") if device == "/dev/full" else None
         with full or contextlib.nullcontext(), files.held(path):
             files.write_text(path, "whole")

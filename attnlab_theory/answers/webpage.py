@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from attnlab_theory.answers.sheet import Answer, Evidence, reason, status_text
+from attnlab_theory.files import Form
 from attnlab_theory.report.webpage import document, escaped
 
 
@@ -20,7 +21,7 @@ def page(answers: Sequence[Answer], command: str) -> str:
             homework = now
             parts.append(f"<h2>{escaped(homework)}</h2>")
         parts += _answer(answer)
-    return document("Answers, with evidence", "\n".join(parts))
+    return document("Answers, with evidence", "\n".join(parts), Form.ANSWERS)
 
 
 def _answer(answer: Answer) -> list[str]:

@@ -136,12 +136,13 @@ class Grade:
             pages = ["index.html", *(each.page for each in found)]
             files.make_folder(self.html, *pages, read=(chosen_by, path, self.csv, self.roster))
         if self.csv is not None:
-            files.refuse_unwritable(self.csv, chosen_by, path, self.roster)
+            files.refuse_unwritable(self.csv, chosen_by, path, self.roster, form=files.Form.TABLE)
         if self.gradescope is not None:
-            files.refuse_unwritable(self.gradescope, chosen_by, path, self.csv, self.roster)
+            read = (chosen_by, path, self.csv, self.roster)
+            files.refuse_unwritable(self.gradescope, *read, form=files.Form.AUTOGRADER)
         # A file that is no journal is refused where it is read.
-        if files.is_ours(path):
-            files.refuse_unwritable(path, chosen_by, self.roster)
+        if files.is_ours(path, files.Form.JOURNAL):
+            files.refuse_unwritable(path, chosen_by, self.roster, form=files.Form.JOURNAL)
         # Where nothing else protects the judge, this process is protected like those that judge.
         terms = Terms(rubric=chosen, time_limit=self.time_limit, seed=self.seed or 0, unfenced=self.unfenced)
         # A cluster that does not answer is told of before a journal is begun.

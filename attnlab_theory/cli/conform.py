@@ -140,9 +140,9 @@ class Conform:
         written = [path for path in (self.junit, self.badge) if path is not None]
         read = [path for target in (self.target, self.against) if target and written for path in files_of(target)]
         if self.junit is not None:
-            files.refuse_unwritable(self.junit, *read, self.badge)
+            files.refuse_unwritable(self.junit, *read, self.badge, form=files.Form.ROWS)
         if self.badge is not None:
-            files.refuse_unwritable(self.badge, *read)
+            files.refuse_unwritable(self.badge, *read, form=files.Form.BADGE)
         if self.against is not None and self.kind is None:
             raise ValueError("--against needs --as KIND: what both targets promise")
         if self.backward is not None and self.kind not in WITH_GRADIENTS:

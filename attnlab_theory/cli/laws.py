@@ -183,7 +183,7 @@ class Answers:
                 raise ValueError("--list judges nothing, and --html is a page of answers: leave one of them out")
             return self._listed()
         if self.html is not None:
-            files.refuse_unwritable(self.html)
+            files.refuse_unwritable(self.html, form=files.Form.ANSWERS)
         with interrupts.remembered() as pressed:
             return self._answer(pressed)
 

@@ -70,7 +70,7 @@ def refuse_others(folder: Path, own: Collection[str]) -> None:
     # Figures have no names of their own in a folder of results.
     figures = [] if begun_here or any(map(files.is_ours, results)) else sorted(folder.glob("*.[sp][vn]g"))
     for each in (*results, *figures):
-        if not files.is_ours(each):
+        if not files.is_ours(each, files.FORMS[each.suffix]):
             raise ValueError(
                 f"{folder} holds {each.name}, which attnlab has not written: choose another folder with --out"
             )

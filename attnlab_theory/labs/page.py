@@ -50,7 +50,7 @@ def write(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = 
         OSError: if the folder cannot be written.
     """
     path = folder / NAME
-    if not files.is_ours(path):
+    if not files.is_ours(path, files.Form.DOCUMENT):
         print(f"{path} is not attnlab's and stays as it is: what was found is in the JSON files", file=sys.stderr)
     else:
         files.write_text(path, text(folder, sentences, further))

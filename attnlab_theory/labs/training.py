@@ -88,7 +88,7 @@ def train(
 
     refuse_no_time(checkpoints.save_every)
     path = checkpoints.writing_params_path
-    files.refuse_unwritable(path)
+    files.refuse_unwritable(path, form=files.Form.MODEL)
     with files.held(path):
         begin = standing(run, path, resume=checkpoints.resume)
         if begin is None:

@@ -145,7 +145,7 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
         ValueError: if `path` cannot be written. With `resume`, also if the files are of another run; the message
             says what differs. Without it, also if there is a checkpoint, which a new run would destroy.
     """
-    files.refuse_unwritable(path)
+    files.refuse_unwritable(path, form=files.Form.MODEL)
     if files.is_stream(path):
         raise ValueError(f"{path} is a device or a pipe, which keeps no model to go on with: name a file")
     partial = partial_path(path)

@@ -237,7 +237,7 @@ def refuse_path(path: Path, *read: Path | None) -> None:
     """
     if path.suffix not in METADATA:
         raise ValueError(f"a figure is written as .svg or .png, not as {path.name!r}")
-    files.refuse_unwritable(path, *read)
+    files.refuse_unwritable(path, *read, form=files.Form.FIGURE)
 
 
 def series_of(findings: Findings, field: str) -> Sequence[Any]:

@@ -3,6 +3,7 @@
 import html
 
 from attnlab_theory.exits import visible
+from attnlab_theory.files import Form
 
 STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
@@ -12,7 +13,7 @@ STYLE = (
 HEAD = (
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-    '<meta name="viewport" content="width=device-width">\n'
+    '<meta name="generator" content="attnlab {form}"><meta name="viewport" content="width=device-width">\n'
 )
 
 
@@ -21,13 +22,14 @@ def escaped(text: str) -> str:
     return html.escape(visible(text))
 
 
-def document(title: str, body: str) -> str:
+def document(title: str, body: str, form: Form) -> str:
     """A whole page.
 
     Args:
         title: as text.
         body: as HTML.
+        form: by which a command knows its own pages: `files.is_ours`.
     """
     heading = escaped(title)
-    head = f"{HEAD}<title>{heading}</title><style>{STYLE}</style></head>"
+    head = f"{HEAD.format(form=form)}<title>{heading}</title><style>{STYLE}</style></head>"
     return f"{head}\n<body><h1>{heading}</h1>\n{body}\n</body></html>\n"

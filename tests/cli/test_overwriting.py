@@ -1,5 +1,6 @@
 """No command writes over what it reads, or over a file that attnlab has not written, however it is named."""
 
+import contextlib
 import json
 import os
 import signal
@@ -14,6 +15,8 @@ from attnlab_theory.cli import main
 from attnlab_theory.conform import badge, plugin, report
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.suite import Row
+from attnlab_theory.conform.vectors import export
+from attnlab_theory.files import Form
 from attnlab_theory.grader.classroom import gradebook
 from attnlab_theory.grader.classroom.rubric import rubric_of
 from attnlab_theory.labs import folders, page
@@ -22,6 +25,7 @@ from attnlab_theory.report import style, webpage
 OWN = "somebody's own\n"
 RUBRIC = 'homework = "uw"\n[points]\n"1.2.1" = 1\n'
 TARGET = "def f(q, k, v): return q\n"
+AUTOGRADER = '{"output_format": "text", "stdout_visibility": "hidden"}'
 CLAIM = "from attnlab_theory.claims import Claim\n"
 
 
@@ -34,6 +38,7 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "points.toml").write_text(RUBRIC)
     (tmp_path / "target.py").write_text(TARGET)
     np.save("keys.npy", np.eye(2))
+    np.savez("mine.npz", keys=np.eye(2))
     for name in ("index.html", "copying.json", "copying.svg", "kill_matrix.svg", "map.svg", "notes.txt", "a.xml"):
         (tmp_path / name).write_text(OWN)
     (tmp_path / "link.xml").symlink_to("target.py")
@@ -75,6 +80,7 @@ FOREIGN = [
     ["run", "copying", "--out", "."],
     ["museum", "--out", "."],
     ["answers", "uw/1.2.1", "--html", "notes.txt"],
+    ["conform", "--export", "npz", "mine.npz"],
     ["estimators", "--queries", "keys.npy", "--keys", "keys.npy", "--out", "map.svg"],
     ["captions", "generate", "absent", "--out", "notes.txt"],
     ["reviews", "predict", "absent", "notes.txt", "--out", "index.html"],
@@ -111,11 +117,11 @@ def test_a_lab_leaves_a_folder_with_results_of_others_alone(desk, lab, capsys):
 
 def test_whoever_says_so_writes_over_files_of_others_and_only_then(desk):
     files.force(True)
-    files.refuse_unwritable(desk / "notes.txt")
+    files.refuse_unwritable(desk / "notes.txt", form=Form.TABLE)
     for forced in (False, None):
         files.force(forced)
         with pytest.raises(ValueError, match=r"attnlab has written: name another one(, or say --force)?$"):
-            files.refuse_unwritable(desk / "notes.txt")
+            files.refuse_unwritable(desk / "notes.txt", form=Form.TABLE)
     assert main(["grade", "--rubric", "uw", "--template", "--force"]) == 0
     assert files._forced is True
     main(["list"])
@@ -131,7 +137,8 @@ def drawn():
 
 
 OURS = {
-    "page.html": lambda path: path.write_text(webpage.document("t", "b")),
+    "page.html": lambda path: path.write_text(webpage.document("t", "b", Form.GRADES)),
+    "answers.html": lambda path: path.write_text(webpage.document("t", "b", Form.ANSWERS)),
     "grades.csv": lambda path: path.write_text(gradebook.csv_text([], rubric_of("uw"))),
     "rows.xml": lambda path: path.write_text(report.as_junit(ROWS, "a.py::f", "softmax")),
     "badge.svg": lambda path: path.write_text(badge.svg("softmax", ROWS, 1)),
@@ -140,7 +147,24 @@ OURS = {
     "README.md": lambda path: path.write_text(f"{page.MARK}\n"),
     "empty.txt": lambda path: path.write_text(""),
     "absent.txt": lambda path: None,
+    "journal.jsonl": lambda path: path.write_text('{"graded": "uw"}\n'),
+    "results.json": lambda path: path.write_text(AUTOGRADER),
+    "vectors.npz": export.export_npz,
 }
+FORM = {
+    "page.html": Form.GRADES,
+    "answers.html": Form.ANSWERS,
+    "grades.csv": Form.TABLE,
+    "rows.xml": Form.ROWS,
+    "badge.svg": Form.BADGE,
+    "map.svg": Form.FIGURE,
+    "map.png": Form.FIGURE,
+    "README.md": Form.DOCUMENT,
+    "journal.jsonl": Form.JOURNAL,
+    "results.json": Form.AUTOGRADER,
+    "vectors.npz": Form.VECTORS,
+}
+"""What each of them is. All others are empty, which loses nothing."""
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -151,6 +175,18 @@ def test_an_output_of_ours_may_be_written_over(tmp_path, name):
     if path.exists() and path.stat().st_size:
         path.write_bytes(b"\n# mine\n" + path.read_bytes())
         assert not files.is_ours(path)
+
+
+@pytest.mark.parametrize("name", FORM)
+def test_an_output_of_ours_is_written_over_by_its_own_command_alone(tmp_path, name):
+    path = tmp_path / f"one.{name}"
+    OURS[name](path)
+    files.force(False)
+    assert [form for form in Form if files.is_ours(path, form)] == [FORM[name]]
+    for form in Form:
+        refused = pytest.raises(ValueError, match=r"is of another command: name another one, or say --force$")
+        with contextlib.nullcontext() if form == FORM[name] else refused:
+            files.refuse_unwritable(path, form=form)
 
 
 def test_what_the_committed_runs_wrote_may_be_written_over(subtests):

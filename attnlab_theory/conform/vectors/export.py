@@ -58,6 +58,7 @@ def export_npz(place: Path) -> Path:
     """
     path = place if place.suffix == ".npz" else place / f"attention-{VERSION}.npz"
     _make(path.parent)
+    files.refuse_unwritable(path, form=files.Form.VECTORS)
     written: dict[str, np.ndarray] = {}
     told = []
     for own in OURS:
@@ -94,6 +95,7 @@ def export_onnx(folder: Path) -> Path:
         found = arrays_of(own)
         data = folder / f"test_conform_{VERSION}_{own.name}" / "test_data_set_0"
         _make(data)
+        files.refuse_unwritable(data.parent / "model.onnx", form=files.Form.VECTORS)
         make = onnx.helper
         element = make.np_dtype_to_tensor_dtype
         inputs = [make.make_tensor_value_info(n, element(x.dtype), x.shape) for n, x in given.items()]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attnlab_theory import files
 from attnlab_theory.exits import visible
+from attnlab_theory.files import Form
 from attnlab_theory.grader.classroom.gradebook import case, feedback, word
 from attnlab_theory.grader.classroom.marks import Row
 from attnlab_theory.grader.classroom.rubric import Rubric
@@ -34,7 +35,7 @@ def index(rows: Sequence[Row], rubric: Rubric, seed: int) -> str:
         link = f'<a href="{row.hand_in.page}">{escaped(row.hand_in.name)}</a>'
         lines.append(f"<tr><td>{link}</td><td>{row.total_text}</td>{cells}</tr>")
     body = f"<table>\n<tr>{heads}</tr>\n" + "\n".join(lines) + f"\n</table>\n<p>Cases of seed {seed}.</p>"
-    return document(f"{rubric.homework}: {several(len(rows), 'submission')}", body)
+    return document(f"{rubric.homework}: {several(len(rows), 'submission')}", body, Form.GRADES)
 
 
 def page(row: Row, rubric: Rubric) -> str:
@@ -54,7 +55,7 @@ def page(row: Row, rubric: Rubric) -> str:
         given = "by hand" if points is None else f"{points:g}"
         parts.append(f"<h2>{escaped(part)}: {escaped(word(row, part))} ({given} of {worth:g})</h2>")
         parts += _mark(row, part, rubric)
-    return document(row.hand_in.name, "\n".join(parts))
+    return document(row.hand_in.name, "\n".join(parts), Form.GRADES)
 
 
 def _when(row: Row) -> str:

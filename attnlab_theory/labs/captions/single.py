@@ -58,7 +58,7 @@ class Train:
         from attnlab_theory.labs.captions.lab import training
 
         read = (*self.texts.paths, self.reading_params_path, self.gpt2)
-        files.refuse_unwritable(self.checkpoint.writing_params_path, *read)
+        files.refuse_unwritable(self.checkpoint.writing_params_path, *read, form=files.Form.MODEL)
         material = self.texts.material(self.recipe.seed)
         recipe = self.recipe.of(PRESETS[self.preset].recipe)
         start = self._start(material)
@@ -173,7 +173,7 @@ class Generate:
 
         choosing = self._choosing()
         if self.out is not None:
-            files.refuse_unwritable(self.out, self.model)
+            files.refuse_unwritable(self.out, self.model, form=files.Form.LINES)
         saved = read_model(self.model)
         drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, self.count, choosing=choosing)
         lines = as_lines(drawn, saved.text)

@@ -50,7 +50,7 @@ class Evaluate(WithJson):
 
         read = (self.pretrain_corpus, self.reading_params_path, self.eval_corpus_path, self.finetune_corpus_path)
         if self.outputs_path is not None:
-            files.refuse_unwritable(self.outputs_path, *read)
+            files.refuse_unwritable(self.outputs_path, *read, form=files.Form.LINES)
         self._refuse_in_out(*read, self.outputs_path)
         if self.finetune_corpus_path is not None and self.out is None:
             raise ValueError(

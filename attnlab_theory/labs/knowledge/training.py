@@ -156,7 +156,8 @@ class Pretrain:
         """Train and write."""
         from attnlab_theory.labs.knowledge.stages import Corpus, pretraining
 
-        files.refuse_unwritable(self.checkpoint.writing_params_path, self.pretrain_corpus, self.reading_params_path)
+        read = (self.pretrain_corpus, self.reading_params_path)
+        files.refuse_unwritable(self.checkpoint.writing_params_path, *read, form=files.Form.MODEL)
         corpus = Corpus.read(self.pretrain_corpus)
         start = self.model.start(self.variant, corpus, self.reading_params_path)
         recipe = self.recipe.of(PRETRAINING[self.year])
@@ -186,7 +187,7 @@ class Finetune:
         from attnlab_theory.labs.knowledge.stages import Corpus, finetuning
 
         read = (self.pretrain_corpus, self.finetune_corpus_path, self.reading_params_path)
-        files.refuse_unwritable(self.checkpoint.writing_params_path, *read)
+        files.refuse_unwritable(self.checkpoint.writing_params_path, *read, form=files.Form.MODEL)
         corpus = Corpus.read(self.pretrain_corpus)
         questions = read_questions(self.finetune_corpus_path)
         start = self.model.start(self.variant, corpus, self.reading_params_path)
@@ -229,7 +230,7 @@ class Store:
         from attnlab_theory.labs.knowledge.stages import Corpus, storing
 
         read = (self.pretrain_corpus, self.finetune_corpus_path, self.reading_params_path)
-        files.refuse_unwritable(self.checkpoint.writing_params_path, *read)
+        files.refuse_unwritable(self.checkpoint.writing_params_path, *read, form=files.Form.MODEL)
         corpus = Corpus.read(self.pretrain_corpus)
         given, kept = read_questions(self.finetune_corpus_path).split(self.hold_back, seed=self.recipe.seed)
         model = self.model

@@ -117,7 +117,8 @@ class Evaluate(WithJson):
             if self.models.count(path) > 1:
                 raise ValueError(f"{path} is named twice; once is enough")
         if self.out is not None:
-            files.refuse_unwritable(self.out, *self.models, self.test)
+            form = files.Form.FINDINGS if len(self.models) > 1 else files.Form.LINES
+            files.refuse_unwritable(self.out, *self.models, self.test, form=form)
 
     def _asked(self, path: Path, saved: "Saved") -> tuple["Reviews", "LabelledGrammar | None"]:
         from attnlab_theory import refuse
@@ -156,7 +157,7 @@ class Predict(WithJson):
         from attnlab_theory.language.corpora.reviews import NAMES
 
         if self.out is not None:
-            files.refuse_unwritable(self.out, self.model, self.lines)
+            files.refuse_unwritable(self.out, self.model, self.lines, form=files.Form.LINES)
         saved = read_model(self.model)
         texts, asked = lines_for(saved, self.lines)
         found = probabilities(saved.model, asked.rows)

@@ -76,9 +76,9 @@ class Train:
 
         if self.frozen:
             self._refuse_recipe()
-        files.refuse_unwritable(self.checkpoint.writing_params_path, *self.data.paths)
+        files.refuse_unwritable(self.checkpoint.writing_params_path, *self.data.paths, form=files.Form.MODEL)
         if self.out is not None:
-            files.refuse_unwritable(self.out, *self.data.paths)
+            files.refuse_unwritable(self.out, *self.data.paths, form=files.Form.LINES)
         preset = self.model.of(PRESETS[self.preset])
         reviews, start_on = self.data.beginning(preset)
         material = reviews(self.recipe.seed)
@@ -105,7 +105,7 @@ class Train:
         from attnlab_theory.language.checkpoint import save_model
 
         path, began = self.checkpoint.writing_params_path, time.monotonic()
-        files.refuse_unwritable(path)
+        files.refuse_unwritable(path, form=files.Form.MODEL)
         block = start.config.encoder.block
         learned, asked = (encoded(each, material.text, block) for each in (material.train, material.validation))
         model, training, validation = with_head(start.first(self.recipe.seed), learned, asked)
