@@ -131,7 +131,7 @@ class Leaks:
         if not way.mixes:
             exits.say(
                 f"Each place is by itself: in {way.handing.named} no output moves with an input at another place. "
-                "Name other axes with --axes."
+                "Name other axes with --axes, such as bct where time is last."
             )
         if asked.mode == "training":
             exits.say("The torch module was in training mode. It was judged in evaluation mode, after .eval().")
@@ -164,11 +164,15 @@ class Leaks:
         refusals: list[str] = []
         found: dict[Found, Way] = {}
         for parts in range(1, MOST + 1):
-            for handing, batch in self._handings():
-                # A norm over the width moves its last axis, too: that axis is time only where no other can be.
-                if found and not self.axes and (handing.axes.endswith("ct") or batch == 1 != handing.batched):
+            three = False
+            for handing, batch in self._handings(asked.channels_first):
+                # A norm over the width moves its last axis, too: that axis is time only where no other can be, as
+                # in a norm that takes no [batch time width].
+                other = handing.order is Order.CT or (handing.order is Order.BCT and three)
+                if found and not self.axes and (other or batch == 1 != handing.batched):
                     continue
                 what, refusal = self._trial(asked, handing, batch, parts)
+                three |= what is not None and handing.batched
                 if what is None:
                     refusals += [refusal] * (bool(self.axes) or (batch == 1 and handing.order is not Order.CT))
                 elif what is Found.TIME or (what is Found.WIDTH and self.axes):
@@ -197,12 +201,13 @@ class Leaks:
         """The length of a trial, which is no width."""
         return self.length + (self.tokens is None and self.length == self.width)
 
-    def _handings(self) -> "Iterator[tuple[time_axis.Handing, int]]":
+    def _handings(self, channels_first: bool) -> "Iterator[tuple[time_axis.Handing, int]]":
         """Orders of axes, the likeliest first, and how many sequences their trial has."""
         from attnlab_theory.identities.time_axis import Handing, Order, batch_of
 
         numbers = self.tokens is not None
         orders = [Order(self.axes)] if self.axes else [each for each in Order if not numbers or each.endswith("c")]
+        orders.sort(key=lambda order: channels_first and order is not Order.BCT)
         for order in orders:
             handing = Handing(order, numbers)
             yield handing, batch_of(self._trial_length, self.width) if handing.batched else 1

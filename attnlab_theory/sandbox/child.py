@@ -151,15 +151,20 @@ def _needed(kind: type) -> list[str]:
     return [each.name for each in wanted if each.default is inspect.Parameter.empty and each.kind not in left_out]
 
 
-def _evaluated(function: Callable[..., Any]) -> dict[str, str]:
-    """The mode of a module of torch, `training` or `evaluation`. From now on it is in evaluation mode."""
+CHANNELS_FIRST = ("instancenorm", "batchnorm", "conv", "pooling")
+"""Modules of torch.nn that read [batch, channels, time]. A few take other arrays, too, and say no word."""
+
+
+def _evaluated(function: Callable[..., Any]) -> dict[str, str | bool]:
+    """The mode of a module of torch, and whether it reads channels before time. From now on it evaluates."""
     torch = sys.modules.get("torch")
     mode = getattr(function, "training", None)
     if torch is None or not isinstance(mode, bool) or not callable(getattr(function, "eval", None)):
         return {}
     if mode:
         function.eval()  # pyright: ignore[reportFunctionMemberAccess]
-    return {"mode": "training" if mode else "evaluation"}
+    first = type(function).__module__ in [f"torch.nn.modules.{name}" for name in CHANNELS_FIRST]
+    return {"mode": "training" if mode else "evaluation", "channels first": first}
 
 
 def _optional(function: Callable[..., Any]) -> list[str]:

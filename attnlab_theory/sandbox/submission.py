@@ -126,6 +126,8 @@ class Submission:
         self._names, self._instances = [self.function, *names], instances
         self.mode = ""
         """`training` or `evaluation` if it is a module of torch, by its own words. From then on it evaluates."""
+        self.channels_first = False
+        """Whether it is a module of torch that reads [batch, channels, time], by its own words."""
         self.left_out = ""
         """The lines of a notebook that were not run, by its own words. Known inside the block."""
         self._optional: tuple[str, ...] = ()
@@ -277,6 +279,7 @@ class Submission:
             )
         self._used = max(self._used, used)
         self.mode = message["mode"] if message.get("mode") in ("training", "evaluation") else ""
+        self.channels_first = message.get("channels first") is True
         optional = message.get("optional")
         self._optional = tuple(plain(str(name)) for name in optional) if isinstance(optional, list) else ()
         self.left_out = plain(str(message.get("left_out", "")))

@@ -89,6 +89,13 @@ def norm(x):
     return (x - x.mean(axis=-1, keepdims=True)) / x.std(axis=-1, keepdims=True)
 
 
+def norm_of_eight_channels(x):
+    if x.ndim == 3 and x.shape[1] != 8:
+        raise ValueError("channels come second")
+    rest = tuple(range(1, x.ndim))
+    return (x - x.mean(axis=rest, keepdims=True)) / x.std(axis=rest, keepdims=True)
+
+
 def over_the_batch(x):
     b, t, width = x.shape
     return x - x.mean(axis=0) if b > 1 else x
@@ -234,6 +241,7 @@ def test_windows_of_whole_lengths_are_no_axes_the_other_way_round(size):
         ("one_sequence_of_channels", [], 0, "was given and judged with the axes [width time]."),
         ("norm", [], 0, "Each place is by itself: in [time width] no output moves with an input at another place."),
         ("norm", ["--axes", "bct"], 1, "and the axes [batch width time]."),
+        ("norm_of_eight_channels", [], 1, "and the axes [batch width time]."),
         ("one_at_a_time", [], 0, "models.py::one_at_a_time was given and judged with a batch of one."),
         ("with_more", [], 0, "never passed: mask, sinks\n"),
         ("of_forty_positions", [], 0, "No leak at lengths 17 and 40 either, where a block of 16 ends.\n"),
@@ -327,6 +335,27 @@ class Always(torch.nn.Module):
 always = Always().eval()
 """
 
+NORMS = """
+import torch
+
+
+class Instance(torch.nn.Module):
+    __module__ = "torch.nn.modules.instancenorm"
+
+    def forward(self, x):
+        return x - x.mean(axis=-1, keepdims=True)
+
+
+class Each(torch.nn.Module):
+    __module__ = "torch.nn.modules.batchnorm"
+
+    def forward(self, x):
+        return 2 * x
+
+
+instance, each = Instance(), Each()
+"""
+
 DROPPING = """
 import os
 
@@ -377,6 +406,17 @@ def test_a_module_that_drops_in_evaluation_mode_is_not_told_to_call_eval(capsys,
     assert (code, out) == (2, "")
     assert "dropping.py::always draws random numbers in evaluation mode: two equal calls differ" in err
     assert ".eval()" not in err
+
+
+@pytest.mark.slow("a norm that refuses channels at the end stays with the other functions, slow too")
+def test_a_norm_of_torch_reads_channels_before_time(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "torch.py").write_text(STAND_IN)
+    (tmp_path / "norms.py").write_text(NORMS)
+    for name, wanted in (("instance", 1), ("Instance", 1), ("each", 0)):
+        code, out, err = run(capsys, f"norms.py::{name}")
+        assert (code, err) == (wanted, "")
+        assert f"norms.py::{name} was given and judged with a batch of one and the axes [batch width time]." in out
 
 
 @pytest.mark.usefixtures("file")
