@@ -3,6 +3,7 @@
 Processes are forked from one that has imported everything and has computed nothing, as judges of experiments are.
 """
 
+import dataclasses
 import json
 import os
 import random
@@ -14,10 +15,17 @@ from pathlib import Path
 
 import pytest
 
+from attnlab_theory.language.checkpoint import save_model
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.models.mixers import Softmax
+from attnlab_theory.language.models.positions import Learned
+from attnlab_theory.language.text.words import Words
+from attnlab_theory.seeds import key_for
 from tests.board.test_board import LIBRARY
 from tests.circles import EXPLORING
 from tests.labs.knowledge.people import SMALL, write_people
 from tests.labs.test_judged_again import LINES
+from tests.language.models import config
 from tests.sandbox.system import missing_fences
 
 ROOT = Path(__file__).parents[3]
@@ -177,6 +185,9 @@ SERIES: dict[str, list[str]] = {
         *("grade", "class", "--rubric", "uw.toml", "--seed", "7", "--processes", "1"),
         *("--csv", "grades.csv", "--html", "pages"),
     ],
+    "heads": [
+        *("heads", "model", "text", "--parts", "collapse", "--few", "20", "--controls", "0", "--out", "out"),
+    ],
     "peers": ["conform", "--peers", "--environments", "environments", "--board", "out"],
     "answers": ["answers", "uw/1.2.1", "--html", "answers.html"],
 }
@@ -245,6 +256,9 @@ def given(folder: Path) -> Path:
     """A new folder with what the series read."""
     folder.mkdir()
     (folder / "text").write_text("\n".join(LINES * 8))
+    words = Words(tuple(dict.fromkeys(" ".join(LINES).split())))
+    model = GPT(dataclasses.replace(config(Softmax(), Learned()), vocabulary=len(words)), key=key_for(0))
+    save_model(folder / "model", model, words, {})
     (folder / "class").mkdir()
     (folder / "class" / "a.py").write_text("def q1_2_1(keys): return 1e5 * keys[0]\n")
     (folder / "uw.toml").write_text('homework = "uw"\n[points]\n"1.2.1" = 1\n')
