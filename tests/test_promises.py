@@ -94,7 +94,7 @@ def test_every_version_has_hashes_but_that_of_torch():
         assert all(bool(one) != bool(other) for one, other in zip(hashed, named, strict=True)), path
         # A line that goes on is followed by a hash, and one that ends by a package.
         goes_on = [line.endswith("\\") for line in lines]
-        assert goes_on[:-1] == [bool(each) for each in hashed[1:]] and not goes_on[-1], path
+        assert goes_on == [*map(bool, hashed[1:]), False], path
         locked |= pins(path)
     assert pins(ROOT / "constraints.txt") == locked | {"torch": pins(ROOT / "constraints.txt")["torch"]}
     installs = re.findall(r"^\t\$\((INSTALL|LOCKED|ITSELF)\)(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
