@@ -67,6 +67,9 @@ UNKNOWN = re.compile(
 )
 """What tyro says about options that a command lacks, with its suggestions."""
 
+PAINTED = re.compile(r"\x1b\[[\d;]*m")
+"""A colour. On a terminal, the box around a mistake has some."""
+
 CHOICES = re.compile(r"Expected one of \(([^)]*)\)")
 """What tyro says about a choice that there is not: all choices, in no order if the option may be left out."""
 
@@ -140,7 +143,8 @@ def parsed_in_one_line(
 def _one_line(box: str, elsewhere: Mapping[str, str], known: Collection[str] | None) -> str:
     # Where a terminal knows ASCII alone, so are the box's edges.
     edges = re.compile("[╭╰+][─-].*")
-    lines = [re.sub(r"^[│|] ?| ?[│|]$", "", line).strip() for line in box.splitlines() if not edges.match(line)]
+    plain = PAINTED.sub("", box).splitlines()
+    lines = [re.sub(r"^[│|] ?| ?[│|]$", "", line).strip() for line in plain if not edges.match(line)]
     lines = ["; " if re.fullmatch("[─-]+", line) else line for line in lines]
     text = re.sub(r"\s*; ", "; ", " ".join(" ".join(lines).split()))
     unknown = UNKNOWN.search(text)

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import sys
 import xml.etree.ElementTree
 
 import pytest
@@ -20,6 +21,7 @@ from attnlab_theory.cli import main
 from attnlab_theory.conform import report
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.suite import Row
+from attnlab_theory.files import Form
 from attnlab_theory.grader.classroom import gradebook
 from attnlab_theory.report import record, style, webpage
 from attnlab_theory.report.table import show
@@ -138,7 +140,17 @@ def test_a_good_formula_in_a_figure_stays_one(tmp_path):
     assert (tmp_path / "formula.svg").read_bytes() != (tmp_path / "source.svg").read_bytes()
 
 
-@pytest.mark.parametrize("words", [["run", f"no{COMMANDING}"], [COMMANDING], ["heads", f"{COMMANDING}/x"]])
+UNKNOWN = [
+    ["run", f"no{COMMANDING}"],
+    [COMMANDING],
+    ["heads", f"{COMMANDING}/x"],
+    ["construct", "subset", "--keys", f"{COMMANDING}.npy", "--select", "0"],
+    ["estimators", "--queries", f"{COMMANDING}.npy", "--keys", "x.npy"],
+    ["grade", f"{COMMANDING}", "--rubric", "uw"],
+]
+
+
+@pytest.mark.parametrize("words", UNKNOWN, ids=lambda words: words[0][:9].strip("\x1b"))
 def test_a_refusal_writes_control_characters_out(capsys, words):
     code = main(words)
     out, err = capsys.readouterr()
@@ -171,6 +183,36 @@ def test_a_terminal_gets_colours_and_bars_and_obeys_nothing_else():
     assert on_a_terminal(COMMANDING) == WRITTEN.replace(r"\x1b[31m", "\x1b[31m")
     bar = "\r\x1b[2K\x1b[1A\x1b[?25l\x1b[1;32mdone\x1b[0m\x1b[?25h\tα — 中"
     assert on_a_terminal(bar) == bar
+
+
+def test_a_mistake_is_told_without_colours_on_a_terminal_too(capsys, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["run", "--nonsense", "1"]) == 2
+    err = capsys.readouterr().err
+    assert err.endswith("Unrecognized options: --nonsense, 1; For full helptext, run attnlab run --help\n")
+    assert is_shown(err)
+
+
+@pytest.mark.slow("names of files, and cells of a table of grades, stay inside")
+def test_a_class_says_nothing_to_the_terminal(tmp_path, monkeypatch, capsys):
+    """Judges two submissions, whose names and messages are a terminal's orders."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / f"a{OBEYED}.py").write_text(f"def q1_2_1(keys): raise ValueError({OBEYED!r})\n")
+    (tmp_path / "class" / f"b{OBEYED}.py").write_text(
+        f"def q1_2_1(keys):\n    print({OBEYED!r})\n    return {OBEYED!r}\n"
+    )
+    (tmp_path / "roster.csv").write_text(f'id,name\n"a{OBEYED}","Ann{OBEYED}"\n')
+    (tmp_path / "uw.toml").write_text('homework = "uw"\n[points]\n"1.2.1" = 1\n')
+    grade = ["grade", "class", "--rubric", "uw.toml", "--roster", "roster.csv", "--processes", "1"]
+    assert main([*grade, "--csv", "grades.csv", "--html", "pages"]) == 0
+    out, err = capsys.readouterr()
+    assert is_shown(out + err)
+    assert out.count(r"\x1b[8m\x1b[1A\x0d") >= 2
+    for written in (tmp_path / "grades.csv", *(tmp_path / "pages").glob("*.html")):
+        assert is_shown(written.read_text()), written
 
 
 def test_half_a_character_is_written_out():
@@ -235,6 +277,6 @@ def test_a_cell_holds_no_formula_wherever_a_sheet_splits_its_line(text):
 
 
 def test_a_page_shows_what_a_name_would_hide():
-    page = webpage.document(f"<b>{OBEYED}", "")
+    page = webpage.document(f"<b>{OBEYED}", "", Form.GRADES)
     assert is_shown(page)
     assert r"&lt;b&gt;\x1b[8m" in page

@@ -304,3 +304,17 @@ def test_an_essay_and_the_work_of_a_group_go_to_gradescope_too(tmp_path, judged_
     found = json.loads(out.read_text())
     assert not any("score" in test for test in found["tests"])
     assert found["output"] == "A person must decide 1.2.1, 1.2.2, 1.3.1, 1.3.2."
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("id,name\rann,Ann\r", ["ann"]), ("id,name\nann,A\rbob,B\n", ["ann", "bob"])]
+)
+def test_a_roster_of_an_older_system_ends_its_lines_otherwise(tmp_path, text, found):
+    (tmp_path / "roster.csv").write_bytes(text.encode())
+    assert [student.id for student in roster_of(tmp_path / "roster.csv").students] == found
+
+
+def test_a_roster_that_is_no_table_is_refused_in_one_line(tmp_path):
+    (tmp_path / "roster.csv").write_text("id,name\nann," + "x" * 200_000)
+    with pytest.raises(ValueError, match=r"^--roster .*roster.csv is no CSV: field larger than field limit"):
+        roster_of(tmp_path / "roster.csv")

@@ -203,7 +203,10 @@ def roster_of(path: Path) -> Roster:
     text = re.sub(r"\Asep=.\r?\n", "", text)
     first = text.partition("\n")[0]
     parted = max(",;\t", key=first.count)
-    rows = list(csv.reader(io.StringIO(text), delimiter=parted))
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=parted))
+    except csv.Error as error:
+        raise ValueError(f"--roster {path} is no CSV: {error}; save it as CSV, UTF-8") from None
     headings = [cell.strip().lower() for cell in rows[0]] if rows else []
     columns = [at for wanted in IDS for at, heading in enumerate(headings) if heading == wanted]
     if not columns:
