@@ -43,7 +43,8 @@ def part(came: Any, place: int | str) -> Any:
             raise TypeError(f"gave a {type(came).__name__} without {place}")
         return found
     if not isinstance(came, tuple | list) or len(came) <= place:
-        raise TypeError(f"gave a {type(came).__name__} where {place + 1} things were expected")
+        remedy = "return them all, a cache changed in place too"
+        raise TypeError(f"gave a {type(came).__name__} where {place + 1} things were expected; {remedy}")
     return came[place]
 
 
