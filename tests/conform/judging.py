@@ -2,7 +2,8 @@
 
 from attnlab_theory.conform.calling import Convention
 from attnlab_theory.conform.identities import Covering, RightAt
-from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX, problem
+from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX
+from attnlab_theory.conform.kinds.softmax.problems import problem
 from attnlab_theory.conform.suite import suite_class
 
 COVERED = ("pairs", "triples")

@@ -23,7 +23,7 @@ from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.identities import Covering, again, right_at, right_in, untouched
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
-from attnlab_theory.conform.kinds.softmax.declaration import problem
+from attnlab_theory.conform.kinds.softmax.problems import problem
 from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.kinds.softmax.slopes import of_role, room, slopes
 from attnlab_theory.conform.suite import Row

@@ -13,38 +13,35 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform import scales
 from attnlab_theory.conform.calling import Uncallable
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.identities import Covering, explained, more_keys, right_at, visible
+from attnlab_theory.conform.identities import Covering, explained, more_keys, right_at
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
-from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem, attend
+from attnlab_theory.conform.kinds.softmax.problems import problem
+from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.conform.operands import OPERANDS
 
-
-def problem(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> tuple[Problem, Attended]:
-    """What a case asks, and what is right."""
-    q, k, v = (np.asarray(made[name], np.float64) for name in "qkv")
-    seen, size = visible(case, chosen, made), case["block_size"]
-    if "blocks" in made:
-        seen = seen & made["blocks"].repeat(size, 2).repeat(size, 3)
-    scale = case["scale"] or scales.factor(chosen["scale"], q.shape[-1])
-    given = Problem(q, k, v, scale, seen)
-    return given, attend(given)
+BESIDE = ("window", "softcap", "sinks")
+"""What a target may take besides, where softmax attention has found what it means."""
 
 
 def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
-    """Softmax attention to what the blocks, a mask and the place leave, [b h t e]."""
-    given, exact = problem(case, chosen, made)
+    """Softmax attention to what the blocks, a mask, a window and the place leave, [b h t e]."""
+    if "blocks" in made:
+        blocks = made["blocks"].repeat(case["block_size"], 2).repeat(case["block_size"], 3)
+        made = {**made, "pair_mask": blocks & made.get("pair_mask", True)}
+    given = problem(case, chosen, made)
+    exact, sees = attend(given), given.visible[..., : case["keys"]].any(-1, keepdims=True)
 
     def within(kind: str, accumulate: str) -> np.ndarray:
         bound = tolerance(given, exact, kind, accumulate, cast=True)
         return np.where(bound.loose, np.nan, bound.output)
 
-    return Right(exact.output, within)
+    # A sink alone is seen where no key is: what comes of that is a choice.
+    return Right(np.where(sees, exact.output, np.nan), within)
 
 
 def promised(case: Case, chosen: Chosen) -> bool:
@@ -52,7 +49,9 @@ def promised(case: Case, chosen: Chosen) -> bool:
     t, s, size = case["queries"], case["keys"], case["block_size"]
     if case["blocks"] and (t, s) != (case["query_blocks"] * size, case["key_blocks"] * size):
         return False
-    return t == s or not (chosen.get("more keys") or (case["causal"] and t > s))
+    if any(case[role] is not None and role not in chosen["beside"] for role in BESIDE):
+        return False
+    return t == s or not (chosen.get("more keys") or case["window"] or (case["causal"] and t > s))
 
 
 def tiled(*sizes: tuple[int, int, int], **more: Any) -> list[dict[str, Any]]:
@@ -73,11 +72,14 @@ COLUMNS = {
     "masks": [{}, {"pair mask": "any"}],
     "scale": [{}, {"scale": 0.3}],
     "values": [{}, {"values": "large"}, {"values": "offset"}],
+    "window": [{}, {"window": 3}],
+    "sinks": [{}, {"sinks": "normal"}],
+    "softcap": [{}, {"softcap": 2.0}],
 }
 """What is set beside each other. A flag that hides the future is tried both ways with each of them."""
 
 BLOCK_MASKS = Kind(
-    operands=("q", "k", "v", "blocks", "causal", "pair mask", "scale", "block_size"),
+    operands=("q", "k", "v", "blocks", "causal", "pair mask", "scale", "block_size", *BESIDE),
     placed=("q", "k", "v"),
     gives="bhte",
     usual={"batch": 2, "heads": 4, "width": 4, "value_width": 3} | tiled((3, 3, 2))[0] | {"blocks": None},
@@ -86,7 +88,9 @@ BLOCK_MASKS = Kind(
     stages=(
         Stage(
             forms={"same width": (False, True), "layout": ("bhtd", "bthd", "btd", "td")},
-            choices={"scale": ("rsqrt", "one", "inverse"), "causal": ("never", "always")},
+            choices={"scale": ("rsqrt", "one", "inverse"), "causal": ("never", "always")}
+            | {"alignment": ("end",), "interleaved": (False,), "beside": ((),), "window": ("",)}
+            | dict.fromkeys(("fixed_window", "fixed_softcap"), (None,)),
             trials=({"heads": 3, "length": 5, "seed": 4},),
             identity="weights",
         ),
@@ -112,8 +116,8 @@ BLOCK_MASKS = Kind(
 
 def block_masks(judge: Judge) -> Finding:
     """The law of softmax attention that what a block mask hides is hidden, where a target takes one."""
-    known = judge.caller.about()["parameters"] or ()
-    if not {each[0].lower().strip("_") for each in known} & {*OPERANDS["blocks"].spellings}:
+    parameters = judge.caller.about()["parameters"] or ()
+    if not {each[0].lower().strip("_") for each in parameters} & {*OPERANDS["blocks"].spellings}:
         return NOT_TRIED
     try:
         own = Judge(BLOCK_MASKS, judge.caller, {"framework": judge.convention.framework})
@@ -121,6 +125,13 @@ def block_masks(judge: Judge) -> Finding:
         return Finding(verdict=Verdict.NOT_JUDGED, fact="not beside", trouble=next(iter(error.troubles), None))
     if not own.explained:
         return Finding(verdict=Verdict.NOT_JUDGED, fact="not beside")
+    known = judge.convention
+    taken = ("window", "window pair", "causal_window")
+    own.rebind(
+        names={role: x for role, x in own.convention.names.items() if role not in BESIDE or role in known.names},
+        chosen={name: known.chosen[name] for name in taken if name in known.chosen}
+        | {"beside": tuple(role for role in BESIDE if role in known.names)},
+    )
     found = [own.find(identity) for identity in BLOCK_MASKS.laws]
     judge.calls += own.calls
     wrong = [each for each in found if each.verdict is Verdict.FAILS]

@@ -14,7 +14,8 @@ import numpy as np
 from attnlab_theory.conform.case import Case, rounded, storage, word
 from attnlab_theory.conform.kind import Chosen
 from attnlab_theory.conform.kinds.softmax.conventions import WINDOWS
-from attnlab_theory.conform.kinds.softmax.declaration import BY_HEAD, SOFTMAX, problem
+from attnlab_theory.conform.kinds.softmax.declaration import BY_HEAD, SOFTMAX
+from attnlab_theory.conform.kinds.softmax.problems import problem
 from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem, attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.conform.operands import OPERANDS

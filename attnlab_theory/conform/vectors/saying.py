@@ -15,7 +15,8 @@ from attnlab_theory.conform import scales
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calling import HIDES, Answer, Convention, ask
 from attnlab_theory.conform.case import Case, storage
-from attnlab_theory.conform.kinds.softmax.declaration import BY_HEAD, SOFTMAX, visible
+from attnlab_theory.conform.kinds.softmax.declaration import BY_HEAD, SOFTMAX
+from attnlab_theory.conform.kinds.softmax.problems import visible
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.vectors.questions import Question
 

@@ -63,6 +63,36 @@ def hides(q, k, v, block_mask=None):
     )
 
 
+def beside_others(q, k, v, block_mask=None, window=None, softcap=None, s_aux=None, causal=False, bug=""):
+    """An array of blocks beside a window, a cap and sinks; `bug` says what is forgotten beside what."""
+    t, s = q.shape[2], k.shape[2]
+    back = np.arange(t)[:, None] + s - t - np.arange(s)
+    seen = (back >= 0) | (not causal)
+    if block_mask is not None:
+        forgets = (bug == "blocks beside a window" and window) or (
+            bug == "blocks beside sinks" and s_aux is not None
+        )
+        seen = seen & (True if forgets else grown(block_mask, t, s))
+        window = None if bug == "a window beside blocks" else window
+        s_aux = None if bug == "sinks beside blocks" else s_aux
+        softcap = None if bug == "a cap beside blocks" else softcap
+    seen = seen if window is None else seen & (back >= 0) & (back < window)
+    x = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+    x = x if softcap is None else q.dtype.type(softcap) * np.tanh(x / q.dtype.type(softcap))
+    x = np.where(seen, x, -np.inf).astype(q.dtype)
+    if s_aux is not None:
+        x = np.concatenate([x, np.broadcast_to(s_aux[:, None, None], (*x.shape[:3], 1)).astype(q.dtype)], -1)
+    top = x.max(-1, keepdims=True)
+    raised = np.exp(x - np.where(np.isinf(top), 0, top))
+    total = raised.sum(-1, keepdims=True)
+    return (raised / np.where(total == 0, 1, total)).astype(q.dtype)[..., :s] @ v
+
+
+FORGETS = (
+    "blocks beside a window", "blocks beside sinks", "a window beside blocks", "sinks beside blocks",
+    "a cap beside blocks",
+)  # fmt: skip
+
 RIGHT = (pair_by_pair, all_at_once, of_blocks, block_by_block, hides)
 
 

@@ -54,6 +54,19 @@ def test_the_same_code_without_a_bug_holds(bug):
     assert row_of(code.buggy(bug))[1].verdict == "holds"
 
 
+@pytest.mark.slow("right code and one of five members stay inside", but=("", "a window beside blocks"))
+@pytest.mark.parametrize("bug", ["", *code.FORGETS])
+def test_blocks_are_set_beside_windows_sinks_and_caps(bug):
+    """Each alone is right: only the pairs show what is forgotten."""
+
+    def target(q, k, v, block_mask=None, window=None, softcap=None, s_aux=None, causal=False):
+        return code.beside_others(q, k, v, block_mask, window, softcap, s_aux, causal, bug)
+
+    suite, row = row_of(target)
+    assert suite.judge.convention.names.keys() >= {"window", "softcap", "sinks"}
+    assert row.verdict == ("fails" if bug else "holds"), row.line
+
+
 def test_right_code_stays_right_over_seeds():
     """A few seeds; 100 of them were drawn once, and gave no alarm."""
     assert alarms(code.of_blocks, 4) == []
