@@ -167,7 +167,8 @@ def rounded(x: np.ndarray, kind: str) -> np.ndarray:
     """The nearest bfloat16, in float32, where that is the type; else the array itself."""
     if kind != "bfloat16":
         return x
-    bits = np.ascontiguousarray(x).view(np.uint32)
+    # A single number has no axis, and stays so.
+    bits = np.ascontiguousarray(x).view(np.uint32).reshape(np.shape(x))
     even = ((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF)
     near = ((bits + even) & np.uint32(0xFFFF0000)).view(np.float32)
     return np.where(np.isfinite(x), near, x)

@@ -13,7 +13,7 @@ from attnlab_theory import conform
 from attnlab_theory.conform import report, say
 from attnlab_theory.conform.callers import Direct, Fenced, place_of
 from attnlab_theory.conform.calling import Uncallable, search
-from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.case import Case, rounded
 from attnlab_theory.conform.finding import Finding, Trouble
 from attnlab_theory.conform.kinds.alibi import ALIBI
 from attnlab_theory.conform.kinds.linear import LINEAR
@@ -255,3 +255,9 @@ def test_a_call_that_ends_the_process_is_not_made_again_to_make_it_small(tmp_pat
         found = {row.name: row for row in suite.rows()}
     assert (found["lengths"].verdict, found["lengths"].trouble.fault) == ("fails", "ended")
     assert [found[name].verdict for name in ("one token", "pairs", "same result")] == ["holds"] * 3
+
+
+def test_one_number_stays_one_number_in_bfloat16():
+    """As a lambda or a shift is handed over: with an axis it would be no plain number."""
+    x = rounded(np.array(1.001, np.float32), "bfloat16")
+    assert (x.shape, float(x)) == ((), 1.0)
