@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Kinds = Literal[
     "softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias", "mixer", "decode",
-    "model", "onnx", "linear", "sigmoid", "paged", "latent", "recurrent", "rotary", "sinusoidal", "alibi",
-    "dropout", "random-features",
+    "model", "onnx", "linear", "sigmoid", "stick-breaking", "differential", "top-k", "paged", "latent", "recurrent",
+    "rotary", "sinusoidal", "alibi", "dropout", "random-features",
 ]  # fmt: skip
 
 WITH_GRADIENTS = ("softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias")

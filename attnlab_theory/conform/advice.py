@@ -210,9 +210,9 @@ def _takes_window(caller: Caller, declared: Mapping[str, Any]) -> bool:
 
 
 def _others(judge: Judge, declared: Mapping[str, Any]) -> Advice | None:
-    """Linear attention with a feature map that is known, weights of a sigmoid, or a recurrence with a decay."""
+    """Linear attention with a feature map that is known, sigmoids, stick-breaking, or a recurrence with a decay."""
     caller, convention = judge.caller, judge.convention
-    for kind in ("linear", "sigmoid"):
+    for kind in ("linear", "sigmoid", "stick-breaking"):
         with contextlib.suppress(ValueError):
             suite = _suite(caller, kind, declared)
             if isinstance(suite, DeclaredSuite) and suite.judge.explained:

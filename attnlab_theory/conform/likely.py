@@ -6,11 +6,23 @@ from typing import Any
 from attnlab_theory.conform.kinds import recurrence
 from attnlab_theory.conform.kinds.absorption import LATENT
 from attnlab_theory.conform.kinds.alibi import ALIBI
+from attnlab_theory.conform.kinds.best_keys import TOP_K
+from attnlab_theory.conform.kinds.difference import BY_NAME, DIFFERENTIAL
 from attnlab_theory.conform.kinds.page_table import PAGED
 from attnlab_theory.conform.operands import OPERANDS
 
 BY_NEED = {"window": "sliding-window", "softcap": "softcap", "bias": "bias"}
 """The kinds that judge what a parameter does which must be given."""
+
+
+TOLD = (
+    ("paged", PAGED),
+    ("latent", LATENT),
+    ("differential", BY_NAME),
+    ("differential", DIFFERENTIAL),
+    ("top-k", TOP_K),
+)
+"""The kinds that have parameters which no other kind has."""
 
 
 def likely(about: dict[str, Any]) -> str:
@@ -19,7 +31,7 @@ def likely(about: dict[str, Any]) -> str:
     Args:
         about: what `Caller.about` says.
     """
-    for name, kind in (("paged", PAGED), ("latent", LATENT)):
+    for name, kind in TOLD:
         if kind.is_told_by(about["parameters"]):
             return name
     # A recurrence has a state as attention has a cache, so its decay is looked for first.

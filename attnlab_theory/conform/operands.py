@@ -490,6 +490,21 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         is_source=True,
     ),
     "causal": Operand(spellings=("causal", "is_causal"), is_flag=True),
+    "q1": Operand(spellings=("q1", "q_1", "query1", "query_1"), axes=("bhtd",), drawn=NORMAL),
+    "q2": Operand(spellings=("q2", "q_2", "query2", "query_2"), axes=("bhtd",), drawn=NORMAL),
+    "k1": Operand(spellings=("k1", "k_1", "key1", "key_1"), axes=("bgsd",), drawn=NORMAL),
+    "k2": Operand(spellings=("k2", "k_2", "key2", "key_2"), axes=("bgsd",), drawn=NORMAL),
+    "lam": Operand(
+        spellings=("lam", "lambda", "lambda_full", "lmbda", "lambd", "lamb", "lambda_val", "lambdas", "λ"),
+        axes=("", "h"),
+        drawn={"": "(0.2 + 0.6 * r.random_sample({n}))"},
+        has_own_order=True,
+    ),
+    "lambda init": Operand(spellings=("lambda_init", "lam_init", "lambda_0", "lambda_initial")),
+    "top_k": Operand(spellings=("top_k", "topk", "k_top", "keep_k", "num_selected")),
+    "own key": Operand(
+        spellings=("attend_current", "attend_self", "include_self", "sees_itself", "inclusive"), is_flag=True
+    ),
     "state": Operand(
         spellings=(
             *("state", "initial_state", "recurrent_state", "hidden", "hidden_state", "h0", "s0", "memory", "carry"),

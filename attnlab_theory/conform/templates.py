@@ -71,6 +71,11 @@ BODIES: Mapping[str, Body] = {
     "alibi": Body("heads, length", "Whole numbers; gives [h t s], which is added to the scores."),
     "linear": Body("q, k, v, causal=False", "q [b h t d], k [b h s d], v [b h s e]; gives [b h t e]."),
     "sigmoid": Body("q, k, v, causal=False", "q [b h t d], k [b h s d], v [b h s e]; gives [b h t e]."),
+    "stick-breaking": Body("q, k, v, mask=None", "q [b h t d], k [b h s d], v [b h s e]; gives [b h t e]."),
+    "differential": Body(
+        "q1, k1, q2, k2, v, lam", "q1, q2 [b h t d], k1, k2 [b h s d], v [b h s e], lam a number; gives [b h t e]."
+    ),
+    "top-k": Body("q, k, v, top_k", "q [b h t d], k [b h s d], v [b h s e], a whole number; gives [b h t e]."),
     "paged": Body(
         "q, k_pages, v_pages, block_table, lengths",
         "q [b t h d], pages [p z g d], table [b m], lengths [b] of keys, q the last; gives [b t h e].",

@@ -7,7 +7,14 @@ import pytest
 from attnlab_theory.cli import main
 from attnlab_theory.conform.kinds import KINDS
 from attnlab_theory.conform.templates import template
-from tests.conform.kinds import latent_code, paged_code
+from tests.conform.kinds import best_code, difference_code, latent_code, paged_code, stick_code
+
+
+def source(*modules):
+    """The lines of some modules as one, which imports none of them."""
+    lines = [line for each in modules for line in Path(each.__file__).read_text().splitlines()]
+    return "\n".join(line for line in lines if not line.startswith("from tests"))
+
 
 PACKAGE = {
     "softmax": """
@@ -66,8 +73,11 @@ def FUNCTION(q, k, v, causal):
     hidden = causal & ~np.tri(*scores.shape[-2:], scores.shape[-1] - scores.shape[-2], dtype=bool)
     return np.where(hidden, 0, 0.5 + 0.5 * np.tanh(scores / 2)).astype(q.dtype) @ v
 """,
-    "paged": Path(paged_code.__file__).read_text() + "\nFUNCTION = one_by_one\n",
-    "latent": Path(latent_code.__file__).read_text() + "\nFUNCTION = both\n",
+    "stick-breaking": source(stick_code) + "\nFUNCTION = by_logs\n",
+    "differential": source(stick_code, difference_code) + "\nFUNCTION = two_outputs\n",
+    "top-k": source(stick_code, difference_code, best_code) + "\nFUNCTION = by_order\n",
+    "paged": source(paged_code) + "\nFUNCTION = one_by_one\n",
+    "latent": source(latent_code) + "\nFUNCTION = both\n",
     "recurrent": """
 def FUNCTION(q, k, v, state):
     state, out = 0 if state is None else state, []
@@ -92,7 +102,7 @@ def FUNCTION(x, seed):
 }
 
 
-@pytest.mark.slow("one of fourteen members stays inside", but=1)
+@pytest.mark.slow("one of seventeen members stays inside", but=1)
 @pytest.mark.parametrize("kind", PACKAGE)
 def test_the_template_of_a_kind_holds_as_that_kind(capsys, tmp_path, kind):
     """Judges a target whole."""

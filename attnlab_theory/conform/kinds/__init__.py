@@ -55,6 +55,14 @@ KINDS: Mapping[str, Kind] = {
         promise="each key is weighed by a sigmoid of its score, and nothing is divided by a sum",
         suite="kinds.logistic:SIGMOID",
     ),
+    "stick-breaking": Kind(
+        promise="each past key takes its share of what later ones leave", suite="kinds.sticks:STICK_BREAKING"
+    ),
+    "differential": Kind(
+        promise="one softmax map minus lambda times another, over the same values",
+        suite="kinds.difference:DIFFERENTIAL",
+    ),
+    "top-k": Kind(promise="softmax over the keys of the k largest scores", suite="kinds.best_keys:TOP_K"),
     "paged": Kind(promise="attention over the pages of a cache that a table names", suite="kinds.page_table:PAGED"),
     "latent": Kind(
         promise="keys and values from one narrow row for each token; absorbed matrices change nothing",

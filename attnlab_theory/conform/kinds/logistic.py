@@ -20,21 +20,9 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.identities import (
-    Covering,
-    again,
-    apart,
-    empty_batch,
-    explained,
-    future,
-    more_keys,
-    right_at,
-    right_in,
-    sized,
-    untouched,
-    visible,
-)
+from attnlab_theory.conform.identities import more_keys, right_at, visible
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
+from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 
@@ -72,84 +60,29 @@ def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
     return Right(output, within)
 
 
-def promised(case: Case, chosen: Chosen) -> bool:
-    """Other lengths of keys than of queries only where the target takes them."""
-    return case["queries"] == case["keys"] or not chosen.get("more keys")
-
-
-REPLACED = [dict.fromkeys("kv", "4 * {x}"), dict.fromkeys("kv", "{x} + 1e3")]
-"""What becomes of later tokens, of which earlier ones know nothing."""
-
-SIZES = [
-    {},
-    *({"batch": n} for n in (6, 4)),  # as many elements as queries, as heads
-    *({"heads": n, "length": 5} for n in (9, 16)),
-    *sized((1, 130, 8, 5), (4, 7, 4, 4), (7, 4, 2, 3), (17, 33, 16, 8), (5, 5, 128, 80), (1, 1, 1, 1)),
-    *({"length": n, "batch": 1} for n in (129, 257)),
-]
-
-COLUMNS = {
-    "sizes": SIZES,
-    "types": [{}, {"type": "float64"}, {"type": "float16"}, {"type": "bfloat16"}],
-    "masks": [{}, {"pair mask": "any"}],
-    "padding": [{}, {"mask": "padded"}],
-    "scale": [{}, {"scale": 0.3}],
-    "shift": [{}, {"shift": "left away"}],
-    "memory": [{}, {"memory": "rows"}],
-    "values": [{}, {"values": "large"}, {"values": "offset"}],
-}
+COLUMNS = {**attending.COLUMNS, "shift": [{}, {"shift": "left away"}]}
 """What is set beside each other. A flag that hides the future is tried both ways with each of them."""
 
 SIGMOID = Kind(
     operands=("q", "k", "v", "causal", "pair mask", "mask", "scale", "shift"),
     placed=("q", "k", "v"),
     gives="bhte",
-    usual={"batch": 2, "heads": 4, "length": 6, "width": 4, "value_width": 3},
+    usual=attending.USUAL,
     few=8,
-    promised=promised,
+    promised=attending.promised,
     stages=(
         Stage(
-            forms={"same width": (False, True), "layout": ("bhtd", "bthd", "btd", "td")},
+            forms=attending.LAYOUTS,
             choices={"shift": ("none", "-log keys", "-log seen"), "scale": ("rsqrt", "one", "inverse")}
             | {"causal": ("never", "always")},
-            trials=tuple({"heads": 3, "length": 5, "seed": 4} | more for more in ({"shift": "left away"}, {})),
+            trials=tuple(attending.TRIAL | more for more in ({"shift": "left away"}, {})),
             identity="weights",
         ),
-        Stage(
-            needs="pair mask",
-            forms={"pair mask axes": ("bhts", "b1ts", "11ts", "bs")},
-            trials=({"pair mask": "any", "heads": 3, "seed": 3},),
-            identity="masks",
-        ),
-        Stage(needs="mask", trials=({"mask": "padded", "heads": 3, "seed": 3},), identity="padding"),
+        *attending.MASKS,
     ),
     right=right,
     reads=(more_keys,),
     columns=COLUMNS,
-    compiled={"sizes": COLUMNS["sizes"][:2]},
-    laws={
-        "weights": explained,
-        "plain": right_at({"seed": seed} for seed in range(6)),
-        "one token": right_at(sized((1, 1, 4, 3), (1, 1, 1, 1), (6, 6, 1, 1))),
-        "odd widths": right_at(sized((5, 5, 7, 5), (5, 5, 3, 9), (6, 6, 17, 9), (5, 5, 80, 40))),
-        "block edges": right_at({"length": n, "batch": 1} for n in (130, 17, 65, 15, 16, 63, 64, 127, 128, 129)),
-        "more keys": right_at(sized((4, 7, 4, 3), (1, 19, 4, 3), (1, 130, 4, 3))),
-        "more queries": right_at(sized((7, 4, 4, 3), (5, 1, 4, 3))),
-        "ties": right_at({"values": "zeros", "seed": seed} for seed in range(2)),
-        "large": right_at({"values": "large", "seed": seed} for seed in range(3)),
-        "offset values": right_at({"values": "offset", "seed": seed} for seed in range(3)),
-        "masks": right_at({"pair mask": "any", "length": n, "seed": n} for n in (6, 9, 17)),
-        "padding": right_at({"mask": "padded", "length": n, "seed": n} for n in (6, 9, 17)),
-        "left away": right_at({"shift": "left away", "length": n} for n in (6, 17)),
-        "scale": right_at({"scale": 0.3, "seed": seed} for seed in range(2)),
-        "float64": right_in("float64"),
-        "float16": right_in("float16"),
-        "bfloat16": right_in("bfloat16"),
-        "pairs": Covering(),
-        "future": future((5, 17, 65), (5,), REPLACED, batch=1, causal=True),
-        "same result": again({"seed": 11}, [{"seed": 11, "length": 17}, {"seed": 11, "type": "float64"}]),
-        "elements apart": apart({"batch": 3, "heads": 3, "seed": 7}, "qkv"),
-        "empty batch": empty_batch,
-        "inputs unchanged": untouched([{}, {"memory": "rows"}]),
-    },
+    compiled=attending.COMPILED,
+    laws=attending.laws({"left away": right_at({"shift": "left away", "length": n} for n in (6, 17))}),
 )

@@ -10,6 +10,7 @@ from attnlab_theory.attention import (
     attention_weights,
     averaged_heads,
     causal_mask,
+    differential_weights,
     multi_head_attention,
     sigmoid_weights,
 )
@@ -112,6 +113,15 @@ def sigmoids(weigh):
     return masked(lambda q, k, v, mask, *, scale: weigh(q, k, mask, scale=scale) @ v)
 
 
+def mapped(weigh):
+    """Weights of two arrays of queries, and what they mix."""
+
+    def target(q1, q2, k, v, lam, scale=None):
+        return weigh(q1, q2, k, lam=lam, scale=usual(q1, scale)) @ v
+
+    return target
+
+
 unshifted = functools.partial(sigmoid_weights, shift=0.0)
 
 BOXES = {
@@ -167,6 +177,9 @@ BOXES = {
     "eight-bits-without-a-softmax": Box(
         "sigmoid", sigmoids(sinks.keys_of_eight_bits(unshifted)), right=sigmoids(unshifted)
     ),
+    "lambda-is-never-used": Box(
+        "differential", mapped(sinks.lambda_is_never_used), right=mapped(differential_weights)
+    ),
     **others.BOXES,
 }
 """Those that are wrong, each as a target of the kind that it breaks."""
@@ -206,7 +219,6 @@ REASONS = {
     ),
     "gradient-stops-at-each-state": OF_GRADIENTS,
     "slope-of-another-activation": OF_GRADIENTS,
-    "lambda-is-never-used": "no kind promises a difference of two maps",
     "decays-are-divided": (
         "recurrent compares two ways to one answer, and this form has one; --against a right form compares it"
     ),

@@ -16,7 +16,7 @@ from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.suite import Row, Suite, suite_class
 from tests.conform.calibration import others
 from tests.conform.calibration.alarms import Right
-from tests.conform.kinds import latent_code, paged_code, sigmoid_code
+from tests.conform.kinds import best_code, difference_code, latent_code, paged_code, sigmoid_code, stick_code
 from tests.conform.laws import dropout_code, feature_code
 from tests.conform.linear import linear_code, recurrent_code
 from tests.conform.positions import right as positions
@@ -31,6 +31,7 @@ STEADY = ("sinusoidal", "alibi")
 SLOW: Mapping[tuple[str, str], int] = {
     ("linear", "numpy"): 30,
     ("random-features", "numpy"): 20,
+    **{(kind, "numpy"): 20 for kind in ("stick-breaking", "differential", "top-k")},
     **{(kind, "torch"): 20 for kind in ("linear", "recurrent", "mixer")},
     **{(kind, "torch"): 50 for kind in ("rotary", "decode", "model")},
     **{(kind, "jax"): 20 for kind in ("linear", "decode", "mixer")},
@@ -69,6 +70,9 @@ STYLES: Mapping[str, tuple[Iterable[Any] | Mapping[str, Any], str, str]] = {
         "",
     ),
     "sigmoid": (sigmoid_code.RIGHT, "with_log, by_tanh, by_blocks, of_what_is_seen", "in_float32"),
+    "stick-breaking": (stick_code.RIGHT, "by_logs, stick_by_stick", ""),
+    "differential": (difference_code.RIGHT, "by_halves", ""),
+    "top-k": (best_code.RIGHT, "by_threshold", ""),
     "paged": (paged_code.RIGHT, "one_by_one, one_query, page_by_page", ""),
     "latent": (latent_code.RIGHT, "plain, both, one_row", ""),
     "dropout": (dropout_code.RIGHT, "by_seed, by_generator, before_the_softmax, one_mask", ""),

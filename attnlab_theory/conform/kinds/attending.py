@@ -1,0 +1,100 @@
+"""What kinds of attention share: the calls that are made of them, and the laws that hold of each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attnlab_theory.conform.case import Case
+from attnlab_theory.conform.identities import (
+    OF_TYPES,
+    Covering,
+    again,
+    apart,
+    empty_batch,
+    explained,
+    future,
+    right_at,
+    right_in,
+    sized,
+    untouched,
+)
+from attnlab_theory.conform.kind import Chosen, Law, Stage
+
+USUAL = {"batch": 2, "heads": 4, "length": 6, "width": 4, "value_width": 3}
+"""The sizes of a case in short."""
+
+TRIAL = {"heads": 3, "length": 5, "seed": 4}
+"""A first trial call."""
+
+LAYOUTS = {"same width": (False, True), "layout": ("bhtd", "bthd", "btd", "td")}
+"""How arrays may be handed over."""
+
+MASKS = (
+    Stage(
+        needs="pair mask",
+        forms={"pair mask axes": ("bhts", "b1ts", "11ts", "bs")},
+        trials=({"pair mask": "any", "heads": 3, "seed": 3},),
+        identity="masks",
+    ),
+    Stage(needs="mask", trials=({"mask": "padded", "heads": 3, "seed": 3},), identity="padding"),
+)
+"""What masks may mean."""
+
+REPLACED: list[dict[str, str]] = [dict.fromkeys(("k", "v", "k1", "k2"), code) for code in ("4 * {x}", "{x} + 1e3")]
+"""What becomes of later tokens, of which earlier ones know nothing."""
+
+COLUMNS = {
+    "sizes": [
+        {},
+        *({"batch": n} for n in (6, 4)),  # as many elements as queries, as heads
+        *({"heads": n, "length": 5} for n in (9, 16)),
+        *sized((1, 130, 8, 5), (4, 7, 4, 4), (7, 4, 2, 3), (17, 33, 16, 8), (5, 5, 128, 80), (1, 1, 1, 1)),
+        *({"length": n, "batch": 1} for n in (129, 257)),
+    ],
+    "types": [{}, {"type": "float64"}, {"type": "float16"}, {"type": "bfloat16"}],
+    "masks": [{}, {"pair mask": "any"}],
+    "padding": [{}, {"mask": "padded"}],
+    "scale": [{}, {"scale": 0.3}],
+    "memory": [{}, {"memory": "rows"}],
+    "values": [{}, {"values": "large"}, {"values": "offset"}],
+}
+"""What is set beside each other. A flag is tried both ways with each of them."""
+
+COMPILED = {"sizes": COLUMNS["sizes"][:2]}
+
+
+def promised(case: Case, chosen: Chosen) -> bool:
+    """Whether the target takes other lengths of keys than of queries, where a case has these."""
+    return case["queries"] == case["keys"] or not chosen.get("more keys")
+
+
+def laws(more: Mapping[str, Law], large: Mapping[str, Any] = {"values": "large"}) -> dict[str, Law]:
+    """The laws of a kind.
+
+    Args:
+        more: those of its own, which take the place of others that have their names.
+        large: what makes scores large.
+    """
+    of_types = [large if each.get("values") == "large" else each for each in OF_TYPES]
+    return {
+        "weights": explained,
+        "plain": right_at({"seed": seed} for seed in range(6)),
+        "one token": right_at(sized((1, 1, 4, 3), (1, 1, 1, 1), (6, 6, 1, 1))),
+        "odd widths": right_at(sized((5, 5, 7, 5), (5, 5, 3, 9), (6, 6, 17, 9), (5, 5, 80, 40))),
+        "block edges": right_at({"length": n, "batch": 1} for n in (130, 17, 65, 15, 16, 63, 64, 127, 128, 129)),
+        "more keys": right_at(sized((4, 7, 4, 3), (1, 19, 4, 3), (1, 130, 4, 3))),
+        "more queries": right_at(sized((7, 4, 4, 3), (5, 1, 4, 3))),
+        "ties": right_at({"values": "zeros", "seed": seed} for seed in range(2)),
+        "large": right_at({**large, "seed": seed} for seed in range(3)),
+        "offset values": right_at({"values": "offset", "seed": seed} for seed in range(3)),
+        "masks": right_at({"pair mask": "any", "length": n, "seed": n} for n in (6, 9, 17)),
+        "padding": right_at({"mask": "padded", "length": n, "seed": n} for n in (6, 9, 17)),
+        "scale": right_at({"scale": 0.3, "seed": seed} for seed in range(2)),
+        **{kind: right_in(kind, of_types) for kind in ("float64", "float16", "bfloat16")},
+        "pairs": Covering(),
+        "future": future((5, 17, 65), (5,), REPLACED, batch=1, causal=True),
+        "same result": again({"seed": 11}, [{"seed": 11, "length": 17}, {"seed": 11, "type": "float64"}]),
+        "elements apart": apart({"batch": 3, "heads": 3, "seed": 7}, ("q", "k", "v", "q1", "q2", "k1", "k2")),
+        "empty batch": empty_batch,
+        "inputs unchanged": untouched([{}, {"memory": "rows"}]),
+        **more,
+    }
