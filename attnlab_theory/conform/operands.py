@@ -64,6 +64,10 @@ class Operand:
     """Whether it is about queries and keys alike, of which there are then as many."""
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 NORMAL = {"": "r.standard_normal({n})"}
 """Standard normal numbers."""
 
@@ -180,18 +184,9 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         shapes=("-hts", "bhts"),
     ),
     "key lengths": Operand(
-        spellings=(
-            *(
-                "lengths",
-                "seqlens",
-                "seq_lens",
-                "seq_lengths",
-                "kv_lengths",
-                "key_lengths",
-                "kv_lens",
-                "valid_lens",
-            ),
-            *("valid_lengths", "key_value_seq_lengths", "seqlens_k", "cache_seqlens", "nonpad_kv_seqlen"),
+        spellings=_words(
+            "lengths seqlens seq_lens seq_lengths kv_lengths key_lengths kv_lens valid_lens valid_lengths "
+            "key_value_seq_lengths seqlens_k cache_seqlens nonpad_kv_seqlen"
         ),
         axes=("b",),
         drawn={"some": "({s} - {hidden})", "all": "np.full({n}, {s})"},
@@ -254,9 +249,8 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
     "inference": Operand(spellings=("deterministic", "inference"), off=True),
     "shares": Operand(spellings=("enable_gqa",)),
     "mask": Operand(
-        spellings=(
-            *("mask", "key_mask", "key_padding_mask", "padding_mask", "attention_mask", "attn_mask", "input_mask"),
-            "src_key_padding_mask",
+        spellings=_words(
+            "mask key_mask key_padding_mask padding_mask attention_mask attn_mask input_mask src_key_padding_mask"
         ),
         axes=("bs",),
         drawn={
@@ -280,18 +274,9 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         drawn={"": "(-1 - r.random_sample({n}))"},
     ),
     "blocks": Operand(
-        spellings=(
-            *(
-                "block_mask",
-                "mask_mod",
-                "blocks",
-                "block_layout",
-                "block_map",
-                "mask_fn",
-                "mask_function",
-                "block_maps",
-            ),
-            *("mask_func", "block_sparse_mask"),
+        spellings=_words(
+            "block_mask mask_mod blocks block_layout block_map mask_fn mask_function block_maps mask_func "
+            "block_sparse_mask"
         ),
         axes=("bhij", "11ij"),
         drawn={
@@ -313,37 +298,27 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         idle="all",
     ),
     "key pages": Operand(
-        spellings=(
-            *("k_pages", "key_pages", "k_cache", "key_cache", "k_pool", "key_pool", "pages_k", "k_blocks", "kp"),
-            *("k_cache_pages", "k_page_pool", "keys", "k"),
+        spellings=_words(
+            "k_pages key_pages k_cache key_cache k_pool key_pool pages_k k_blocks kp k_cache_pages k_page_pool "
+            "keys k"
         ),
         axes=("pzgd", "pgzd", "gpzd"),
         drawn=NORMAL,
         has_own_order=True,
     ),
     "value pages": Operand(
-        spellings=(
-            *(
-                "v_pages",
-                "value_pages",
-                "v_cache",
-                "value_cache",
-                "v_pool",
-                "value_pool",
-                "pages_v",
-                "v_blocks",
-                "vp",
-            ),
-            *("v_cache_pages", "v_page_pool", "values", "v"),
+        spellings=_words(
+            "v_pages value_pages v_cache value_cache v_pool value_pool pages_v v_blocks vp v_cache_pages "
+            "v_page_pool values v"
         ),
         axes=("pzge", "pgze", "gpze"),
         drawn=NORMAL,
         has_own_order=True,
     ),
     "block table": Operand(
-        spellings=(
-            *("block_table", "block_tables", "page_table", "page_tables", "page_indices", "block_indices", "pages"),
-            *("table", "tables", "kv_page_indices", "page_ids"),
+        spellings=_words(
+            "block_table block_tables page_table page_tables page_indices block_indices pages table tables "
+            "kv_page_indices page_ids"
         ),
         axes=("bm",),
         drawn={"": "r.permutation({p})[:{b} * {m}].reshape({n})"},
@@ -351,18 +326,9 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         has_own_order=True,
     ),
     "lengths": Operand(
-        spellings=(
-            *(
-                "lengths",
-                "seq_lens",
-                "seqlens",
-                "context_lens",
-                "kv_lens",
-                "cache_seqlens",
-                "cache_lens",
-                "seq_lengths",
-            ),
-            *("context_lengths", "kv_lengths", "seqused_k", "seqlens_k", "cache_lengths", "lens", "length"),
+        spellings=_words(
+            "lengths seq_lens seqlens context_lens kv_lens cache_seqlens cache_lens seq_lengths context_lengths "
+            "kv_lengths seqused_k seqlens_k cache_lengths lens length"
         ),
         axes=("b",),
         drawn={
@@ -377,10 +343,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
     "q turned": Operand(spellings=("q_pe", "q_rope", "q_rot", "q_r", "q_rotary"), axes=("bhtx",), drawn=NORMAL),
     "k turned": Operand(spellings=("k_pe", "k_rope", "k_rot", "k_r", "k_rotary"), axes=("bsx",), drawn=NORMAL),
     "latents": Operand(
-        spellings=(
-            *("c", "c_kv", "ckv", "kv", "kv_c", "compressed_kv", "kv_latent", "latent", "latents", "latent_kv"),
-            "kv_compressed",
-        ),
+        spellings=_words("c c_kv ckv kv kv_c compressed_kv kv_latent latent latents latent_kv kv_compressed"),
         axes=("bsr",),
         drawn=NORMAL,
     ),
@@ -398,10 +361,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
     ),
     "absorbs": Operand(spellings=("absorb", "absorbed", "is_absorbed", "use_absorb", "absorbing"), is_flag=True),
     "x": Operand(
-        spellings=(
-            *("q", "query", "queries", "xq", "q_embed", "x", "t", "tensor", "input", "inputs", "hidden"),
-            *("hidden_states", "vectors"),
-        ),
+        spellings=_words("q query queries xq q_embed x t tensor input inputs hidden hidden_states vectors"),
         axes=("bhtd",),
         drawn=VECTORS,
     ),
@@ -435,20 +395,16 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         like="cos",
     ),
     "base": Operand(
-        spellings=(
-            *("base", "theta", "rope_theta", "rope_base", "max_wavelength", "max_period", "max_timescale"),
-            "temperature",
-        ),
+        spellings=_words("base theta rope_theta rope_base max_wavelength max_period max_timescale temperature"),
         usual="1e4",
     ),
     "offset": Operand(
         spellings=("offset", "start", "start_pos", "seqlen_offset", "past_length", "shift"), usual="0"
     ),
     "rows": Operand(
-        spellings=(
-            *("positions", "position_ids", "position", "pos", "timesteps", "t", "length", "seq_len", "seqlen", "n"),
-            *("max_len", "tokens", "num_positions", "n_positions", "sequence_length", "max_length"),
-            "context_length",
+        spellings=_words(
+            "positions position_ids position pos timesteps t length seq_len seqlen n max_len tokens num_positions "
+            "n_positions sequence_length max_length context_length"
         ),
         axes=("t",),
         drawn={"": "np.arange({t})"},
@@ -474,19 +430,16 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
     ),
     "as query": Operand(spellings=("is_query", "query", "for_query")),
     "rate": Operand(
-        spellings=(
-            *("p", "rate", "dropout_p", "dropout", "dropout_rate", "p_dropout", "dropout_prob", "attn_dropout"),
-            *("drop_rate", "attention_dropout", "dropout_probability"),
+        spellings=_words(
+            "p rate dropout_p dropout dropout_rate p_dropout dropout_prob attn_dropout drop_rate "
+            "attention_dropout dropout_probability"
         )
     ),
     "in training": Operand(spellings=("training", "train", "is_training")),
     "evaluating": Operand(spellings=("deterministic", "inference", "evaluation")),
     "shared": Operand(spellings=("broadcast_dropout",)),
     "source": Operand(
-        spellings=(
-            *("seed", "rng", "key", "generator", "random_state", "prng_key", "rng_key", "dropout_rng"),
-            "dropout_key",
-        ),
+        spellings=_words("seed rng key generator random_state prng_key rng_key dropout_rng dropout_key"),
         is_source=True,
     ),
     "causal": Operand(spellings=("causal", "is_causal"), is_flag=True),
@@ -506,16 +459,15 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         spellings=("attend_current", "attend_self", "include_self", "sees_itself", "inclusive"), is_flag=True
     ),
     "state": Operand(
-        spellings=(
-            *("state", "initial_state", "recurrent_state", "hidden", "hidden_state", "h0", "s0", "memory", "carry"),
-            *("past_state", "cache"),
+        spellings=_words(
+            "state initial_state recurrent_state hidden hidden_state h0 s0 memory carry past_state cache"
         ),
         is_kept=True,
     ),
     "cache": Operand(
-        spellings=(
-            *("cache", "kv_cache", "past", "past_key_value", "past_key_values", "layer_past", "past_kv", "state"),
-            *("carry", "hidden", "memory", "mems", "cache_params", "past_keys_values"),
+        spellings=_words(
+            "cache kv_cache past past_key_value past_key_values layer_past past_kv state carry hidden memory mems "
+            "cache_params past_keys_values"
         ),
         is_kept=True,
     ),
@@ -542,9 +494,9 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         },
     ),
     "returns": Operand(
-        spellings=(
-            *("output_final_state", "return_state", "return_final_state", "use_cache", "return_cache", "return_kv"),
-            *("return_present", "return_past", "output_cache"),
+        spellings=_words(
+            "output_final_state return_state return_final_state use_cache return_cache return_kv return_present "
+            "return_past output_cache"
         )
     ),
     "chunk": Operand(
@@ -658,10 +610,7 @@ def ordered(axes: str, layout: str) -> str:
 
 OPERANDS: Mapping[str, Operand] = {
     "heads": Operand(
-        spellings=(
-            *("heads", "num_heads", "n_heads", "h", "nheads", "n_head", "num_attention_heads", "nh"),
-            "total_num_heads",
-        ),
+        spellings=_words("heads num_heads n_heads h nheads n_head num_attention_heads nh total_num_heads"),
         axis="h",
         is_own=True,
     ),
@@ -672,38 +621,13 @@ OPERANDS: Mapping[str, Operand] = {
         axis="t",
     ),
     "keys": Operand(
-        spellings=(
-            *(
-                "keys",
-                "k_len",
-                "key_length",
-                "key_len",
-                "seq_len_k",
-                "num_keys",
-                "n_keys",
-                "tk",
-                "kv_len",
-                "j",
-                "s",
-            ),
-        ),
+        spellings=_words("keys k_len key_length key_len seq_len_k num_keys n_keys tk kv_len j s"),
         axis="s",
     ),
     "length": Operand(
-        spellings=(
-            *(
-                "length",
-                "seq_len",
-                "seqlen",
-                "n",
-                "t",
-                "max_len",
-                "tokens",
-                "sequence_length",
-                "seq_length",
-                "size",
-            ),
-            *("max_seq_len", "max_length", "context_length", "l"),
+        spellings=_words(
+            "length seq_len seqlen n t max_len tokens sequence_length seq_length size max_seq_len max_length "
+            "context_length l"
         ),
         instead=("queries", "keys"),
     ),
@@ -716,18 +640,17 @@ OPERANDS: Mapping[str, Operand] = {
         )
     ),
     "width": Operand(
-        spellings=(
-            *("width", "d", "dim", "d_model", "channels", "embed_dim", "hidden_size", "embedding_dim", "depth"),
-            *("dimension", "num_channels", "d_hid", "dim_model"),
+        spellings=_words(
+            "width d dim d_model channels embed_dim hidden_size embedding_dim depth dimension num_channels d_hid "
+            "dim_model"
         ),
         axis="d",
         is_own=True,
     ),
     "value_width": Operand(spellings=(), axis="e"),
     "count": Operand(
-        spellings=(
-            *("num_features", "n_features", "nb_features", "features", "m", "feature_count", "num_random_features"),
-            "n_components",
+        spellings=_words(
+            "num_features n_features nb_features features m feature_count num_random_features n_components"
         ),
         axis="c",
     ),

@@ -122,18 +122,8 @@ OF_TYPES = (
 
 LATENT = Kind(
     operands=(
-        *(
-            "q",
-            "q turned",
-            "latents",
-            "k turned",
-            "up to keys",
-            "up to values",
-            "causal",
-            "absorbs",
-            "mask",
-            "scale",
-        ),
+        *("q", "q turned", "latents", "k turned", "up to keys"),
+        *("up to values", "causal", "absorbs", "mask", "scale"),
     ),
     gives="bhte",
     telling=("up to keys", "up to values"),

@@ -1,7 +1,9 @@
 """What kinds of attention share: the calls that are made of them, and the laws that hold of each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.identities import (
@@ -18,6 +20,7 @@ from attnlab_theory.conform.identities import (
     untouched,
 )
 from attnlab_theory.conform.kind import Chosen, Law, Stage
+from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 USUAL = {"batch": 2, "heads": 4, "length": 6, "width": 4, "value_width": 3}
 """The sizes of a case in short."""
@@ -60,6 +63,23 @@ COLUMNS = {
 """What is set beside each other. A flag is tried both ways with each of them."""
 
 COMPILED = {"sizes": COLUMNS["sizes"][:2]}
+
+
+def scored(q: np.ndarray, k: np.ndarray, scale: float) -> tuple[np.ndarray, Callable[[str, str], np.ndarray]]:
+    """Scores [b h t s], and how far they may be off by the type of the numbers and that of the sums.
+
+    A score errs by d u' a + 12 u a + 3 u |score|, where a = scale sum_d |q_d k_d|: the sum, the scale, both stores,
+    and q and k rounded before. Products below the smallest normal number may be lost.
+    """
+    scores = scale * np.einsum("bhtd,bhsd->bhts", q, k)
+    size = abs(scale) * np.einsum("bhtd,bhsd->bhts", abs(q), abs(k))
+    lost = max(1.0, abs(scale)) * (q.shape[-1] + abs(q).sum(-1)[..., None] + abs(k).sum(-1)[..., None, :])
+
+    def off(kind: str, accumulate: str) -> np.ndarray:
+        u, sums = HALF_EPS[kind], HALF_EPS[accumulate]
+        return (q.shape[-1] * sums + 12 * u) * size + 3 * u * abs(scores) + TINY[kind] * lost
+
+    return scores, off
 
 
 def promised(case: Case, chosen: Chosen) -> bool:

@@ -4,10 +4,9 @@ Source: Gupta et al. 2021, "Memory-efficient Transformers via Top-k Attention" (
 
 Axes: b batch, h heads, t queries, s keys, d width, e width of values.
 
-Tolerance. A score errs by E = (d u' + 12 u) a + 3 u |score|, where a = scale sum_d |q_d k_d|, u is half of the
-type's eps, u' that of the type of the sums. Where a key that is kept has a score less E that is no larger than that
-of a key that is not, plus E, a right program may keep either. Such rows are not judged. The others err as softmax
-attention to the kept keys does (`softmax/tolerances.py`).
+Tolerance. A score errs by E, as `attending.scored` says. Where a key that is kept has a score less E that is no
+larger than that of a key that is not, plus E, a right program may keep either. Such rows are not judged. The
+others err as softmax attention to the kept keys does (`softmax/tolerances.py`).
 
 Of equal scores any may be kept, or all of them. The law `ties` tells which, and fails a program that keeps fewer
 than k or weighs them unequally.
@@ -28,7 +27,6 @@ from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.kinds.softmax.laws import UNIT
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
-from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 
 def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
@@ -36,8 +34,7 @@ def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
     q, k, v = (np.asarray(made[name], np.float64) for name in "qkv")
     scale = case["scale"] or scales.factor(chosen["scale"], q.shape[-1])
     seen = np.broadcast_to(visible(case, chosen, made), (*q.shape[:3], k.shape[2]))
-    scores = scale * np.einsum("bhtd,bhsd->bhts", q, k)
-    size = abs(scale) * np.einsum("bhtd,bhsd->bhts", abs(q), abs(k))
+    scores, errs = attending.scored(q, k, scale)
     order = np.argsort(np.where(seen, -scores, np.inf), -1, kind="stable")
     kept = np.zeros_like(seen)
     np.put_along_axis(kept, order[..., : case["top_k"]], True, -1)
@@ -46,11 +43,7 @@ def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
     exact = attend(given)
 
     def within(kind: str, accumulate: str) -> np.ndarray:
-        u, sums, tiny = HALF_EPS[kind], HALF_EPS[accumulate], TINY[kind]
-        lost = (
-            tiny * max(1.0, abs(scale)) * (q.shape[-1] + abs(q).sum(-1)[..., None] + abs(k).sum(-1)[..., None, :])
-        )
-        off = (q.shape[-1] * sums + 12 * u) * size + 3 * u * abs(scores) + lost
+        off = errs(kind, accumulate)
         least = np.where(kept, scores - off, np.inf).min(-1, initial=np.inf, keepdims=True)
         most = np.where(seen & ~kept, scores + off, -np.inf).max(-1, initial=-np.inf, keepdims=True)
         bound = tolerance(given, exact, kind, accumulate, cast=True)

@@ -1,15 +1,14 @@
 r"""Attention of sigmoids: each key is weighed by itself, by sigma(scale q k + shift). No sum divides the output.
 
-Source: Ramapuram et al. 2024, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention" (arXiv 2409.04431),
-section 3, where the shift is -log n. A query that sees no key gets 0.
+Source: Ramapuram et al. 2024, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention" (arXiv
+2409.04431), section 3, where the shift is -log n. A query that sees no key gets 0.
 
 Axes: b batch, h heads, t queries, s keys, d width, e width of values.
 
-Tolerance. Let u be half of the type's eps, u' that of the type of the sums, n the number of keys. A score errs by
-d u' a + 12 u a, where a = scale sum_d |q_d k_d|: the sum, the scale, both stores, and q and k rounded before. The
-shift is a logarithm and a sum: 3 u (|score| + |shift|). The slope of sigma is below sigma itself, so a weight w
-errs by w expm1(that). An exponential, a sum and a quotient add 8 u w. A program may write sigma(x) as
-(1 + tanh(x / 2)) / 2, whose error is 3 u, however small the weight is. The output is a sum of n products: dw |v| of
+Tolerance. Let u be half of the type's eps, u' that of the type of the sums, n the number of keys. A score errs as
+`attending.scored` says, its sum with a shift by 3 u |shift| more. The slope of sigma is below sigma itself, so a
+weight w errs by w expm1(that). An exponential, a sum and a quotient add 8 u w. A program may write sigma(x) as (1
++ tanh(x / 2)) / 2, whose error is 3 u, however small the weight is. The output is a sum of n products: dw |v| of
 each, (n + 2) u' of their sizes, 2 u of itself. Where this exceeds the sum of all sizes, nothing is judged.
 """
 
@@ -34,20 +33,13 @@ def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
     seen = np.broadcast_to(visible(case, chosen, made), (*q.shape[:3], k.shape[2]))
     n = {"none": 1, "-log keys": k.shape[2], "-log seen": np.maximum(seen.sum(-1, keepdims=True), 1)}
     shift = np.asarray(made.get("shift", -np.log(n[chosen["shift"]])), np.float64)
-    scores = factor * np.einsum("bhtd,bhsd->bhts", q, k)
+    scores, errs = attending.scored(q, k, factor)
     weights = np.where(seen, 1 / (1 + np.exp(-(scores + shift))), 0.0)
-    output = np.einsum("bhts,bhse->bhte", weights, v)
-    size, whole = (
-        abs(factor) * np.einsum("bhtd,bhsd->bhts", abs(q), abs(k)),
-        np.einsum("bhts,bhse->bhte", weights, abs(v)),
-    )
+    output, whole = (np.einsum("bhts,bhse->bhte", weights, x) for x in (v, abs(v)))
 
     def error(kind: str, accumulate: str) -> np.ndarray:
         u, sums, tiny = HALF_EPS[kind], HALF_EPS[accumulate], TINY[kind]
-        lost = (
-            tiny * max(1.0, abs(factor)) * (q.shape[-1] + abs(q).sum(-1)[..., None] + abs(k).sum(-1)[..., None, :])
-        )
-        exponent = (q.shape[-1] * sums + 12 * u) * size + 3 * u * (abs(scores) + abs(shift)) + lost
+        exponent = errs(kind, accumulate) + 3 * u * abs(shift)
         off = np.where(seen, weights * (np.expm1(np.minimum(exponent, 600.0)) + 8 * u) + 3 * u + tiny, 0.0)
         terms = off + (k.shape[2] + 2) * sums * (weights + off)
         return np.einsum("bhts,bhse->bhte", terms, abs(v)) + 2 * u * abs(output) + (k.shape[2] + 1) * tiny

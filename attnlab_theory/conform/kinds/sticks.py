@@ -8,17 +8,17 @@ Source: Tan et al. 2024, "Scaling Stick-Breaking Attention" (arXiv 2410.17980), 
 
 Axes: b batch, h heads, t queries, s keys, d width, e width of values.
 
-Tolerance. Let u be half of the type's eps, u' that of the type of the sums, n the number of keys. A score errs by E
-= d u' a + 12 u a + 3 u |score|, where a = scale sum_d |q_d k_d|, as in `logistic.py`. The slopes of log sigma are
-at most 1, so beta and 1 - beta err by a factor within exp(+-E). A program that multiplies shares rounds each of
-them. Its 1 - beta has an error of 3 u, however small it is. So a weight is at most
+Tolerance. Let u be half of the type's eps, u' that of the type of the sums, n the number of keys. A score errs by
+E, as `attending.scored` says. The slopes of log sigma are at most 1, so beta and 1 - beta err by a factor within
+exp(+-E). A program that multiplies shares rounds each of them. Its 1 - beta has an error of 3 u, however small it
+is. So a weight is at most
 
     (beta exp(E) + 3 u) prod_r ((1 - beta_r) exp(E_r) + 3 u) exp((n u' + 4 u) L + 8 u + 2 n u'),
 
 where L is the sum of all logarithms of a row. A program may take the sum of some of them as a difference of two. A
-weight may be too small by less than that, for all factors are positive. What is left over errs alike, or as 1 minus
-the sum of the weights. The output is a sum of n products: dw |v| of each, (n + 2) u' of their sizes, 2 u of itself.
-Where this exceeds the sum of all sizes, nothing is judged.
+weight may be too small by less than that, for all factors are positive. What is left over errs alike, or as 1
+minus the sum of the weights. The output is a sum of n products: dw |v| of each, (n + 2) u' of their sizes, 2 u of
+itself. Where this exceeds the sum of all sizes, nothing is judged.
 """
 
 from collections.abc import Mapping
@@ -44,13 +44,12 @@ def left_after(shares: np.ndarray) -> np.ndarray:
 def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
     """Sums of the values of past tokens, each by its share of what is left, [b h t e]."""
     q, k, v = (np.asarray(made[name], np.float64) for name in "qkv")
-    (t, d), s = q.shape[2:], k.shape[2]
-    factor = case["scale"] or scales.factor(chosen["scale"], d)
+    t, s = q.shape[2], k.shape[2]
+    factor = case["scale"] or scales.factor(chosen["scale"], q.shape[-1])
     seen = np.broadcast_to(visible(case, chosen, made), (*q.shape[:3], s))
     place = np.arange(t) + (s - t) * (chosen.get("alignment") != "start")
     seen = seen & (np.arange(s) < place[:, None] + bool(case["own key"]))
-    scores = factor * np.einsum("bhtd,bhsd->bhts", q, k)
-    size = abs(factor) * np.einsum("bhtd,bhsd->bhts", abs(q), abs(k))
+    scores, errs = attending.scored(q, k, factor)
     shares = np.where(seen, 1 / (1 + np.exp(-scores)), 0.0)
     others = np.where(seen, 1 / (1 + np.exp(scores)), 1.0)
     left = left_after(others)
@@ -65,13 +64,8 @@ def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
     def errors(kind: str, accumulate: str) -> tuple[np.ndarray, np.ndarray]:
         """How far the weights may be off, and what is left."""
         u, sums, tiny = HALF_EPS[kind], HALF_EPS[accumulate], TINY[kind]
-        lost = (
-            tiny * max(1.0, abs(factor)) * (q.shape[-1] + abs(q).sum(-1)[..., None] + abs(k).sum(-1)[..., None, :])
-        )
-        moved = np.exp(np.minimum((q.shape[-1] * sums + 12 * u) * size + 3 * u * abs(scores) + lost, 30.0))
-        rounds = np.exp(
-            np.minimum((s * sums + 4 * u) * (logs + np.logaddexp(0, -scores)) + 8 * u + 2 * s * sums, 30.0)
-        )
+        power = (s * sums + 4 * u) * (logs + np.logaddexp(0, -scores)) + 8 * u + 2 * s * sums
+        moved, rounds = (np.exp(np.minimum(x, 30.0)) for x in (errs(kind, accumulate), power))
         most = left_after(np.where(seen, others * moved + 3 * u, 1.0))
         off = np.where(seen, (shares * moved + 3 * u) * most[..., 1:] * rounds - weights + tiny, 0.0)
         rest = most[..., :1] * rounds.max(-1, keepdims=True, initial=1.0) - left[..., :1]

@@ -266,21 +266,8 @@ def _kind(*, causal: bool = False, heads: bool = False, grouped: bool = False, w
     usual |= {"window": {"window": WIDE}, "softcap": {"softcap": CAP}, "bias": {"bias": "normal"}}.get(wants, {})
     return Kind(
         operands=(
-            *(
-                "q",
-                "k",
-                "v",
-                "groups",
-                "pair mask",
-                "causal",
-                "scale",
-                "softcap",
-                "window",
-                "bias",
-                "shares",
-                "mask",
-            ),
-            *("ends", "query ends", "key ends", "longest", "longest keys"),
+            *("q", "k", "v", "groups", "pair mask", "causal", "scale", "softcap", "window", "bias", "shares"),
+            *("mask", "ends", "query ends", "key ends", "longest", "longest keys"),
             *("key lengths", "segments", "sinks", "slopes", "dropout", "training", "inference"),
         ),
         placed=("q", "k", "v"),
