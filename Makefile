@@ -7,7 +7,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(INSTALL) --no-deps --no-build-isolation --require-hashes
 ITSELF := $(INSTALL) --no-deps --no-build-isolation -e .
 
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+# Three for two cores: a worker waits for processes of its own a sixth of its time.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 # Rooms whose tests run in float64, too.
 WIDE := tests/attention tests/construct
 # Attacks of submissions, targets, files and names.

@@ -36,6 +36,11 @@ def packages(text: str) -> dict[str, str]:
     return {found[1]: found[0] for found in PACKAGE.finditer(text)}
 
 
+def condition(text: str | None) -> str | None:
+    """For which systems a lock has a package; None if it has none."""
+    return text if text is None else text.splitlines()[0].partition(";")[2]
+
+
 def compiled(words: tuple[str, ...], *packages_besides: str) -> dict[str, str]:
     """What these words of uv and these packages need, as uv resolves them."""
     with tempfile.NamedTemporaryFile("w", suffix=".in") as more:
@@ -65,7 +70,8 @@ def main() -> None:
         if name in ALONE:
             own |= compiled(("--no-deps",), ALONE[name])
         for other in before:
-            own = {each: text for each, text in own.items() if each not in known[other]}
+            # A package that a lock has for some systems alone stands in another lock, too, that has it for more.
+            own = {each: text for each, text in own.items() if condition(known[other].get(each)) != condition(text)}
         known[name] = {each: text for each, text in own.items() if not UNLOCKED.match(text)}
         after = f", after {before[-1]}.txt" if before else ""
         head = f"# Written by locks/renew.py{after}. Install it with --no-deps --require-hashes.\n"
