@@ -23,14 +23,7 @@ from pathlib import Path
 
 
 class Form(enum.StrEnum):
-    """What a command writes. A command may write over a file of its own form that this package has written.
-
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "grades.csv")
-    ...     _ = path.write_text("submission,points,of,by hand,1.2.1\\n")
-    ...     is_ours(path, Form.TABLE), is_ours(path, Form.ROWS)
-    (True, False)
-    """
+    """What a command writes. A command may write over a file of its own form that this package has written."""
 
     FINDINGS = "findings"
     """Findings, estimates, records and summaries in JSON."""
