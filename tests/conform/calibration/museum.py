@@ -11,6 +11,7 @@ from attnlab_theory.attention import (
     averaged_heads,
     causal_mask,
     differential_weights,
+    latent_attention,
     multi_head_attention,
     sigmoid_weights,
 )
@@ -50,6 +51,11 @@ def tokens_first(q, k, v, scale=None):
     """[t h d] as the heads' own [h t d] by a reshape where a transpose was due."""
     q, k, v = (x.reshape(x.shape[1], x.shape[0], x.shape[2]) for x in (q, k, v))
     return multi_head_attention(q, k, v, scale=usual(q, scale)).swapaxes(0, 1)
+
+
+def of_latents(mix):
+    """Heads above latent rows [s r], for each element of a batch."""
+    return jax.jit(lambda q, c, w_uk, w_uv: jax.vmap(lambda q, c: mix(q, c, w_uk, w_uv))(q, c))
 
 
 def of_scores(scores):
@@ -179,6 +185,12 @@ BOXES = {
     ),
     "lambda-is-never-used": Box(
         "differential", mapped(sinks.lambda_is_never_used), right=mapped(differential_weights)
+    ),
+    "scale-of-the-latent-width": Box(
+        "latent",
+        of_latents(sharing.scale_of_the_latent_width),
+        "bhtd",
+        right=of_latents(lambda q, *x: latent_attention(q, *x, scale=usual(q), absorbed=True)),
     ),
     **others.BOXES,
 }
