@@ -7,8 +7,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(INSTALL) --no-deps --no-build-isolation --require-hashes
 ITSELF := $(INSTALL) --no-deps --no-build-isolation -e .
 
-# Three for two cores: a worker waits for processes of its own a sixth of its time.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
+# One worker for each core. A third one traces and compiles again what the others have, and gains nothing.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Rooms whose tests run in float64, too.
 WIDE := tests/attention tests/construct
 # Attacks of submissions, targets, files and names.
