@@ -110,6 +110,13 @@ def test_a_vocabulary_may_be_a_file_of_words(tmp_path):
         ("image,caption\n1000.jpg,A dog .\n", "is a table with the heading 'image,caption'; keep the column"),
         ("image_name| comment_number| comment\n1.jpg| 0| Two men .\n", "is a table with the heading 'image_name|"),
         ("filename\tcaption\n1.png\tTwo men .\n", "is a table with the heading"),
+        (
+            '"image_name"| comment_number| comment\n1.jpg| 0| Two men .\n',
+            'is a table with the heading \'"image_name"|',
+        ),
+        ("caption,image\nA dog .,1000.jpg\n", "is a table with the heading 'caption,image'"),
+        ("1000.jpg#0 A dog .\n1000.jpg#1 A cat .\n", "keep the captions alone: cut -d' ' -f2- captions"),
+        ('{"id": 1, "caption": "A dog"}\n{"id": 2, "caption": "A cat"}\n', "is JSON; write its sentences"),
         ('{"images": [], "annotations": [{"caption": "A dog"}]}', "is JSON of captions, as COCO has; write them"),
         (
             '[\n{"caption": "A dog"},\n{"caption": "A cat"}]\n',
@@ -133,6 +140,8 @@ def test_names_of_pictures_headings_and_json_are_no_sentences(tmp_path, read, te
         "[laughs] hello\n",
         "path , or no path\na b\n",
         "the image,caption pair\n",
+        "image, the one I like\n1. a dog\n",
+        "{}\na set\n",
         "1000.jpg#0\tA dog .\nand a sentence\n",
     ],
 )

@@ -32,6 +32,9 @@ def decoded(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{path} is not UTF-8: line {line} holds the byte 0x{content[error.start]:02x}") from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ValueError(f"{path} is no text in UTF-8: line {line} holds the byte 0x00, as UTF-16 has")
     return re.sub("\r+(?!\n)", " ", re.sub("\r+\n", "\n", text)) if "\n" in text else text.replace("\r", "\n")
 
 
@@ -46,11 +49,10 @@ def composed(text: str) -> str:
 NUMBERED = re.compile(r"[^\s#]+\.\w+#\d+\s+\S")
 """How a line of Flickr8k's or Flickr30k's captions begins: the name of a picture and the number of a caption."""
 
-TABLE = re.compile(r"(image|image_name|image_id|file|file_?name|filepath|path)\b *[,|\t] *\S", re.IGNORECASE)
-"""How the heading of a table of captions begins."""
-
-ENTRY = re.compile(r"(\d+|[^\s,|]+\.\w{3,4}) *[,|\t]")
-"""How its next line begins: with the number or the file of a picture."""
+COLUMN = re.compile(
+    r"(image|file|picture|img)[ _]?(name|id|path|url)?|path|id|split|(caption|comment|sentence)s?([ _](number|id))?"
+)
+"""The names of columns that tables of captions have."""
 
 
 def sentences_of(path: Path) -> str:
@@ -63,11 +65,12 @@ def sentences_of(path: Path) -> str:
     text = composed(read_text(path))
     lines = [line for line in text.split("\n")[:100] if line.strip()]
     if lines and all(NUMBERED.match(line) for line in lines):
+        fields = "-f2" if "\t" in lines[0] else "-d' ' -f2-"
         raise ValueError(
             f"{path}: each line begins with the name of a picture and a number, as {lines[0].split()[0]!r}; keep "
-            f"the captions alone: cut -f2 {path.name} > captions.txt"
+            f"the captions alone: cut {fields} {path.name} > captions.txt"
         )
-    if lines[1:] and TABLE.match(lines[0]) and ENTRY.match(lines[1]):
+    if lines[1:] and _is_heading(lines[0]):
         raise ValueError(
             f"{path} is a table with the heading {lines[0].strip()[:60]!r}; keep the column of captions alone, one "
             "a line and without a heading"
@@ -78,9 +81,15 @@ def sentences_of(path: Path) -> str:
             f"{path} is JSON of captions, as COCO has; write them into a file, one a line: "
             "for each in json.load(open(FILE))['annotations']: print(each['caption'].strip())"
         )
-    if isinstance(found, dict | list):
+    if isinstance(found, dict | list) or (lines and all(isinstance(_json(line), dict | list) for line in lines)):
         raise ValueError(f"{path} is JSON; write its sentences into a file, one a line")
     return text
+
+
+def _is_heading(line: str) -> bool:
+    """Whether a line names two columns or more, and nothing else."""
+    names = [each.strip(" \"'").lower() for each in re.split(r"[,|;\t]", line)]
+    return len(names) > 1 and all(COLUMN.fullmatch(name) for name in names)
 
 
 def _json(text: str) -> object:
