@@ -183,7 +183,9 @@ class Answers:
                 raise ValueError("--list judges nothing, and --html is a page of answers: leave one of them out")
             return self._listed()
         if self.html is not None:
-            files.refuse_unwritable(self.html, form=files.Form.ANSWERS)
+            own = self._own()
+            read = (Path(own.path), own.code_path and Path(own.code_path)) if own else ()
+            files.refuse_unwritable(self.html, *(each or None for each in read), form=files.Form.ANSWERS)
         with interrupts.remembered() as pressed:
             return self._answer(pressed)
 

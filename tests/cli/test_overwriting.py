@@ -23,6 +23,20 @@ from attnlab_theory.labs import folders, page
 from attnlab_theory.report import style, webpage
 
 OWN = "somebody's own\n"
+OWN_QUESTION = """homework = "own"
+[[question]]
+id = "1"
+question = "Halve x."
+points = 1
+signature = "half(x: np.ndarray) -> np.ndarray"
+draw = "draw"
+reference = "half"
+answer = "x / 2"
+"""
+OWN_CODE = """import numpy as np
+def draw(rng, size): return {"x": rng.normal(size=size)}
+def half(x): return x / 2
+"""
 RUBRIC = 'homework = "uw"\n[points]\n"1.2.1" = 1\n'
 TARGET = "def f(q, k, v): return q\n"
 AUTOGRADER = '{"output_format": "text", "stdout_visibility": "hidden"}'
@@ -36,6 +50,8 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "class").mkdir()
     (tmp_path / "class" / "mine.py").write_text("x = 1\n")
     (tmp_path / "points.toml").write_text(RUBRIC)
+    (tmp_path / "own.toml").write_text(OWN_QUESTION)
+    (tmp_path / "own.py").write_text(OWN_CODE)
     (tmp_path / "target.py").write_text(TARGET)
     np.save("keys.npy", np.eye(2))
     np.savez("mine.npz", keys=np.eye(2))
@@ -61,6 +77,9 @@ READ = [
     [*GRADE, "--csv", "points.toml"],
     [*GRADE, "--csv", "link.csv"],
     [*GRADE, "--csv", "class/../points.toml"],
+    ["grade", "class", "--homework", "own.toml", "--csv", "own.py"],
+    ["answers", "--homework", "own.toml", "--html", "own.py"],
+    ["answers", "--homework", "own.toml", "--html", "own.toml"],
     [*GRADE, "--csv", "one.jsonl", "--journal", "one.jsonl"],
     [*GRADE, "--journal", "points.toml"],
     [*GRADE, "--csv", "pages/index.html", "--html", "pages"],
