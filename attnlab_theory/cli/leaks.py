@@ -180,12 +180,18 @@ class Leaks:
                     return functools.partial(_rows, asked, way), way
                 else:
                     found.setdefault(what, Way(handing, parts, False))
+                    refusals += [refusal] * (what is Found.LENGTH)
             if found:
                 break
         if Found.WIDTH in found:
             raise BrokenAnswer(
                 f"{asked.where} takes {self._trial_length} of one axis only, and any number of the last. So time "
                 f"seems to be the last axis: say --axes bct --width {self._trial_length}"
+            )
+        if Found.LENGTH in found:
+            raise BrokenAnswer(
+                f"{asked.where}: {'; '.join(dict.fromkeys(refusals))}: return an output for each position, "
+                "or say --axes bct if the last axis is time"
             )
         if Found.BATCH in found:
             raise BrokenAnswer(
@@ -243,7 +249,9 @@ class Leaks:
                 raise
             return None, f"given {[*given.shape]} it {str(error).removeprefix(f'{asked.where} ')}"
         if not handing.fits(given, output):
-            return None, f"given {[*given.shape]} it gave {[*output.shape]}"
+            likely = not self.axes and not asked.channels_first and handing.order in ("tc", "btc")
+            cut = likely and handing.is_cut(given, output)
+            return time_axis.Found.LENGTH if cut else None, f"given {[*given.shape]} it gave {[*output.shape]}"
         call = functools.partial(_called, asked, handing, parts)
         return time_axis.tried(call, handing, sequences, (batch, t, self.width)), ""
 

@@ -66,6 +66,16 @@ class Handing:
         dims = max(given.ndim, len(kept) + 1)
         return output.ndim == dims and bool(output.size) and all(output.shape[i] == given.shape[i] for i in kept)
 
+    def is_cut(self, given: np.ndarray, output: np.ndarray) -> bool:
+        """Whether an output has another length along time, and else the axes of what was given."""
+        at = self.axes.index("t")
+        cut = tuple(np.delete(given.shape, at))
+        return (
+            output.ndim == given.ndim
+            and output.shape[at] != given.shape[at]
+            and (tuple(np.delete(output.shape, at)) == cut)
+        )
+
     def rows(self, output: np.ndarray) -> np.ndarray:
         """The rows of the first sequence of an output, [time numbers]."""
         front = np.moveaxis(output, self.axes.index("t"), 0)
@@ -106,6 +116,8 @@ class Found(enum.StrEnum):
     """The axis called batch mixes alone. It is the time, or the batch leaks."""
     NOTHING = "nothing"
     """Neither mixes: each place is by itself."""
+    LENGTH = "length"
+    """There are more or fewer outputs than inputs, so which of them sees the future is not known."""
     WIDTH = "width"
     """The axis called time has a length of its own, and that called width has any: they are the other way round."""
 

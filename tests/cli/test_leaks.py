@@ -117,6 +117,19 @@ def of_forty_positions(x):
     return np.cumsum(x + POSITIONS[: len(x)], axis=0)
 
 
+def next_ones(x):
+    batch, t, width = x.shape
+    return x[:, 1:]
+
+
+def mean_without_last(x):
+    return (x + x.mean(axis=1, keepdims=True))[:, :-1]
+
+
+def without_first(x):
+    return x[1:]
+
+
 def drops(x):
     import os
 
@@ -370,6 +383,15 @@ class Dropping(torch.nn.Module):
 made = Dropping()
 evaluated = Dropping().eval()
 """
+
+
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize("name", ["next_ones", "mean_without_last", "without_first"])
+def test_outputs_of_another_number_are_no_other_order_of_axes(capsys, name):
+    code, out, err = run(capsys, f"models.py::{name}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "] it gave [" in err
+    assert "return an output for each position, or say --axes bct" in err
 
 
 @pytest.mark.slow("the axes that a trial finds without options stay inside")
