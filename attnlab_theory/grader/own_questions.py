@@ -223,6 +223,8 @@ class Judge:
         found = self._called(key, name, *givens.values())
         parts = list(found) if len(self.returns) > 1 and isinstance(found, tuple | list) else [found]
         try:
+            if any(np.iscomplexobj(part) for part in parts):
+                raise TypeError
             arrays = tuple(np.asarray(part, dtype=np.float64) for part in parts)
         except (TypeError, ValueError):
             raise self._faulty(key, name, f"{name} returns something that is no array of real numbers") from None

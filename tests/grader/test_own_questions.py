@@ -196,6 +196,11 @@ FAULTS = {
     "a wrong reference": ("x / 2", "x / 3", r"line 10: .*half does not keep it at size 1: Half of the half"),
     "a text": ("return np.max(np.abs(f(answer) - x / 4))", "return 'no'", r"returns a str; return True, False, or"),
     "no numbers": ("x / 2", "x * np.nan", r"line 9: .*reference = 'half': half returns NaN; mend it, or draw"),
+    "complex numbers": (
+        "x / 2",
+        "x / 2 + 0j",
+        r"line 9: .*half returns something that is no array of real numbers",
+    ),
     "an end": (
         "return x / 2",
         "__import__('os')._exit(3)",
