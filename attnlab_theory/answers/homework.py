@@ -143,7 +143,9 @@ def of_file(path: str) -> Homework:
     try:
         text = inputs.content(Path(path), most=MOST_BYTES).decode("utf-8-sig")
         table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a TOML file: {error}; save it in UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from None
     return _homework(path, text, table, Path(path), own=True)
 

@@ -37,6 +37,7 @@ class New:
         for path in (self.file, code):
             if path.exists() or path.is_symlink():
                 raise ValueError(f"{path} is there already, and is not written over; name another file")
+            files.refuse_unwritable(path, form=files.Form.LINES)
         place = importlib.resources.files("attnlab_theory.grader").joinpath("examples")
         written, functions = (place.joinpath(f"{self.topic}.{end}").read_text("utf-8") for end in ("toml", "py"))
         for end in ("toml", "py"):
@@ -72,11 +73,15 @@ class Try:
 
     def run(self) -> int:
         """Try each question, and print what became of it."""
+        from attnlab_theory.cli.laws import own_claims_of
         from attnlab_theory.grader.classroom.rubric import rubric_of
         from attnlab_theory.grader.own_questions import judges
         from attnlab_theory.plurals import agree
 
         rubric = rubric_of(str(self.file))
+        named = {name for question in rubric.written.questions for name in question.evidence}
+        if named:
+            own_claims_of(rubric.written, named)
 
         def worth(part: str) -> str:
             return f"{part}, {rubric.points[part]:g} {agree(rubric.points[part], 'point', 'points')}"

@@ -1,5 +1,6 @@
 """Commands about laws: list, run, answers."""
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -229,7 +230,7 @@ class Answers:
             runs, undecidable = declarations.declared()
             recorded, fresh = _recorded(self.findings), _fresh(self.findings, runs)
             wanted = {name for entry in asked for name in entry.evidence}
-            own, tried = ({}, {}) if written is None else (_own_claims(written, wanted), _tried(written))
+            own, tried = ({}, {}) if written is None else (own_claims_of(written, wanted), _tried(written))
         claims = {*own, *(claim.name for claim in CLAIMS)} & wanted
         board = Board(len(claims), quiet=self.json or not claims)
 
@@ -276,7 +277,7 @@ class Answers:
         return sheet.exit_code(answers)
 
 
-def _own_claims(written: "Homework", wanted: set[str]) -> "dict[str, tuple[Experiment, Claim]]":
+def own_claims_of(written: "Homework", wanted: set[str]) -> "dict[str, tuple[Experiment, Claim]]":
     """The claims of a homework's own Python file that its answers name, each with its experiment.
 
     Raises:
@@ -290,8 +291,11 @@ def _own_claims(written: "Homework", wanted: set[str]) -> "dict[str, tuple[Exper
     if wanted <= known:
         return {}
     path = Path(written.code_path) if written.code_path else Path(written.path).with_suffix(".py")
-    experiment = own_claims.experiment_of(path, set(library.by_name()))
-    found = {claim.name: (experiment, claim) for claim in experiment.claims}
+    found = {}
+    # A file of functions alone is no fault of its own: what is named is nowhere.
+    with contextlib.suppress(own_claims.NoClaim):
+        experiment = own_claims.experiment_of(path, set(library.by_name()))
+        found = {claim.name: (experiment, claim) for claim in experiment.claims}
     for question in written.questions:
         for name in question.evidence:
             if name not in known | set(found):

@@ -41,6 +41,10 @@ def is_file(name: str) -> bool:
     return name.endswith(".py") or "/" in name
 
 
+class NoClaim(ValueError):
+    """A file of Python that can be loaded, and holds no claim."""
+
+
 def experiment_of(path: Path, taken: set[str]) -> "Experiment":
     """The claims of a file as an experiment of the file's name.
 
@@ -174,7 +178,7 @@ def _claims(path: Path, module: Any) -> "tuple[Claim, ...]":
     if not isinstance(listed, tuple | list) or not all(isinstance(claim, Claim) for claim in listed):
         raise ValueError(f"{path}: CLAIMS must be a tuple of claims")
     if not listed:
-        raise ValueError(f"{path} holds no claim: give it a Claim at its top level")
+        raise NoClaim(f"{path} holds no claim: give it a Claim at its top level")
     return tuple({id(claim): claim for claim in listed}.values())
 
 

@@ -240,6 +240,20 @@ def test_a_function_at_fault_gets_the_line_of_the_file_that_names_it(tmp_path, c
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", [["homework", "try"], ["answers", "--homework"]])
+def test_evidence_that_nobody_has_is_named_by_its_line(tmp_path, capsys, command):
+    """The file of Python has functions alone, which is no fault of its own."""
+    toml = TOML.replace(
+        'reference = "half"', 'answer = "x / 2"\nevidence = ["causal/nonsense"]\nreference = "half"'
+    )
+    assert main([*command, written(tmp_path, toml)]) == 2
+    told = capsys.readouterr().err
+    assert (
+        "line 10: question 1a, evidence = 'causal/nonsense': no claim or identity of the lab is called so" in told
+    )
+    assert told.count("\n") == 1
+
+
 LOOP = "while True: pass\n    return"
 ENDLESS = {
     "a draw": ('return {"x"', f'{LOOP} {{"x"', r"line 8: .*draw_x does not end within 0\.5 s \(.*mine\.py"),
