@@ -66,7 +66,9 @@ def refuse_unknown_flags() -> None:
     known = {flag.partition("=")[0] for flag in (*IN_HASTE, DEVICES)}
     if {flag.partition("=")[0] for flag in named} <= known:
         return
-    asked = subprocess.run([sys.executable, "-c", "import jax; jax.devices()"], capture_output=True, text=True)
+    # Not from the folder: a stranger's jax.py may lie there.
+    command = [sys.executable, "-P", "-c", "import jax; jax.devices()"]
+    asked = subprocess.run(command, capture_output=True, text=True)
     if asked.returncode:
         said = (asked.stderr.strip().splitlines() or ["it ended without a word"])[-1]
         raise ValueError(f"XLA_FLAGS={' '.join(named)}: XLA refuses it: {said}")

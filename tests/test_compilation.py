@@ -42,3 +42,13 @@ def test_programs_are_kept_where_the_user_says_or_in_the_users_cache(monkeypatch
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "mine")
     keep_programs()
     assert os.environ["JAX_COMPILATION_CACHE_DIR"] == "mine"
+
+
+def test_unknown_flags_are_asked_of_jax_and_of_no_file_of_the_folder(monkeypatch, tmp_path):
+    """Starts a process, which imports jax, and computes nothing."""
+    (tmp_path / "jax.py").write_text("open('ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_min_max=true")
+    compilation.refuse_unknown_flags()
+    assert not (tmp_path / "ran").exists()
