@@ -114,6 +114,7 @@ def test_a_vocabulary_may_be_a_file_of_words(tmp_path):
             '"image_name"| comment_number| comment\n1.jpg| 0| Two men .\n',
             'is a table with the heading \'"image_name"|',
         ),
+        ("f\0i\0n\0e\0\n\0", "is no text in UTF-8: line 1 holds the byte 0x00, as UTF-16 has"),
         ("caption,image\nA dog .,1000.jpg\n", "is a table with the heading 'caption,image'"),
         ("1000.jpg#0 A dog .\n1000.jpg#1 A cat .\n", "keep the captions alone: cut -d' ' -f2- captions"),
         ('{"id": 1, "caption": "A dog"}\n{"id": 2, "caption": "A cat"}\n', "is JSON; write its sentences"),

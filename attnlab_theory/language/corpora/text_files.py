@@ -32,9 +32,6 @@ def decoded(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{path} is not UTF-8: line {line} holds the byte 0x{content[error.start]:02x}") from None
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise ValueError(f"{path} is no text in UTF-8: line {line} holds the byte 0x00, as UTF-16 has")
     return re.sub("\r+(?!\n)", " ", re.sub("\r+\n", "\n", text)) if "\n" in text else text.replace("\r", "\n")
 
 
@@ -63,6 +60,9 @@ def sentences_of(path: Path) -> str:
             headings of tables and for JSON, which would count as words.
     """
     text = composed(read_text(path))
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ValueError(f"{path} is no text in UTF-8: line {line} holds the byte 0x00, as UTF-16 has")
     lines = [line for line in text.split("\n")[:100] if line.strip()]
     if lines and all(NUMBERED.match(line) for line in lines):
         fields = "-f2" if "\t" in lines[0] else "-d' ' -f2-"
