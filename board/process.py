@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab_theory.conform.callers import HARNESS, Back
 from attnlab_theory.conform.costly import Costly
-from attnlab_theory.conform.finding import LOST, Fault, Trouble, trouble_of
+from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
 from attnlab_theory.sandbox.processes import Program, killed_by
 from board import far
 
@@ -119,7 +119,8 @@ class Process:
         report, came = self._ask(
             {"function": function, "plan": plan | {"seconds": seconds}}, arrays, seconds + GRACE
         )
-        if report.get("about", {}).get("error") == LOST:
+        trouble = trouble_of(report)
+        if trouble is not None and trouble.loses_device:
             self._stop()
             self.deaths += 1
         costs = self.deaths > before or report["trouble"] == Fault.HUNG

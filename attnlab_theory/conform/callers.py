@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab_theory.conform import testimony
 from attnlab_theory.conform.costly import Costly
-from attnlab_theory.conform.finding import LOST, Fault, Trouble, trouble_of
+from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
 from attnlab_theory.conform.frameworks import Unfit
 from attnlab_theory.conform.harness import Host, fault, load
 from attnlab_theory.sandbox import limits
@@ -87,7 +87,8 @@ class Direct:
         seconds = _limit(self._seconds, plan) if self._seconds else 0
         told, came = self._host.call(plan | {"seconds": seconds, "here": True}, [x.copy() for x in arrays])
         (self._costly.cost if told["trouble"] == Fault.HUNG else self._costly.answered)(plan, arrays)
-        self._costly.is_lost = told.get("about", {}).get("error") == LOST
+        trouble = trouble_of(told)
+        self._costly.is_lost = trouble is not None and trouble.loses_device
         return Back(told, came)
 
 

@@ -91,6 +91,11 @@ class Trouble:
         return self.fault in (Fault.HUNG, Fault.NOT_CALLED)
 
     @property
+    def loses_device(self) -> bool:
+        """Whether no later call of the process reaches the accelerator."""
+        return self.error == LOST
+
+    @property
     def is_unsure(self) -> bool:
         """Whether a call that is not made may be its cause."""
         return self.fault in (Fault.NOT_CALLED, Fault.ANOTHER_ANSWER, Fault.KILLED)

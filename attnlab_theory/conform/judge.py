@@ -14,7 +14,6 @@ from attnlab_theory.conform.calling import Answer, Thread, Uncallable, ask, coun
 from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.finding import (
     LEAKS,
-    LOST,
     NOT_FINITE,
     NOT_TRIED,
     Fault,
@@ -572,7 +571,7 @@ class Judge:
         """A smaller case that fails in the same way: the numbers of its recipe are made less while it fails."""
         # A call that hangs or ends the process costs too much to be made again.
         costly, trouble = (Fault.HUNG, Fault.ENDED, Fault.NOT_CALLED), outcome.trouble
-        is_cheap = trouble is None or (trouble.fault not in costly and trouble.error != LOST)
+        is_cheap = trouble is None or (trouble.fault not in costly and not trouble.loses_device)
         left = shrunk = MOST_SHRUNK * (is_cheap and self.kind.right is not None)
         while shrunk:
             shrunk = False

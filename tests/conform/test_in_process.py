@@ -12,6 +12,7 @@ import pytest
 from attnlab_theory.cli import main
 from attnlab_theory.conform.callers import Local
 from attnlab_theory.conformance import suite
+from tests.conform.wrong import LOSES
 from tests.sandbox.system import missing_fences
 
 TARGET = """
@@ -33,20 +34,6 @@ def never(q, k, v):
         pass
 
 
-class AcceleratorError(RuntimeError):
-    pass
-
-
-LOST = []
-
-
-def loses(q, k, v):
-    LOST.extend([1] * (k.shape[-2] == 17))
-    if LOST:
-        raise AcceleratorError("CUDA error: device-side assert triggered")
-    return attention(q, k, v)
-
-
 def raises_when_long(q, k, v):
     if k.shape[-2] > 16:
         raise KeyError("at most 16 keys")
@@ -61,7 +48,9 @@ def at(tmp_path):
     secret, heard = tmp_path / "elsewhere" / "scale", tmp_path / "elsewhere" / "heard"
     secret.write_text("1.0")
     # A name that one of our own modules has.
-    (tmp_path / "own" / "tyro.py").write_text(TARGET.format(secret=str(secret), heard=str(heard)))
+    (tmp_path / "own" / "tyro.py").write_text(
+        TARGET.format(secret=str(secret), heard=str(heard)) + LOSES.format(right="attention")
+    )
     return tmp_path / "own" / "tyro.py"
 
 

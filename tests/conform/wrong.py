@@ -173,3 +173,21 @@ BUGS = {
     "bias before scale": "bias",
 }
 """What is wrong, and the kind it is judged as."""
+
+
+LOSES = """
+
+class AcceleratorError(RuntimeError):
+    pass
+
+
+LOST = []
+
+
+def loses(q, k, v):
+    LOST.extend([1] * (k.shape[-2] == 17))
+    if LOST:
+        raise AcceleratorError("CUDA error: device-side assert triggered")
+    return {right}(q, k, v)
+"""
+"""What torch does after an index out of range, beside a function that is right."""
