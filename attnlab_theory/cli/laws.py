@@ -185,8 +185,8 @@ class Answers:
             return self._listed()
         if self.html is not None:
             own = self._own()
-            read = (Path(own.path), own.code_path and Path(own.code_path)) if own else ()
-            files.refuse_unwritable(self.html, *(each or None for each in read), form=files.Form.ANSWERS)
+            read = [Path(each) for each in (own.path, own.code_path) if each] if own else []
+            files.refuse_unwritable(self.html, *read, form=files.Form.ANSWERS)
         with interrupts.remembered() as pressed:
             return self._answer(pressed)
 

@@ -249,7 +249,7 @@ class Leaks:
                 raise
             return None, f"given {[*given.shape]} it {str(error).removeprefix(f'{asked.where} ')}"
         if not handing.fits(given, output):
-            likely = not self.axes and not asked.channels_first and handing.order in ("tc", "btc")
+            likely = not self.axes and not asked.channels_first and handing.order in (Order.TC, Order.BTC)
             cut = likely and handing.is_cut(given, output)
             return time_axis.Found.LENGTH if cut else None, f"given {[*given.shape]} it gave {[*output.shape]}"
         call = functools.partial(_called, asked, handing, parts)
