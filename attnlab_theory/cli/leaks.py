@@ -230,6 +230,7 @@ class Leaks:
 
         from attnlab_theory.identities import time_axis
         from attnlab_theory.identities.leaks import SEED
+        from attnlab_theory.identities.time_axis import Order
         from attnlab_theory.sandbox.reasons import BrokenAnswer, Reason
 
         rng = np.random.default_rng(SEED)
