@@ -25,7 +25,7 @@ NARROWEST, WIDEST = 1e-2, 600.0
 """The ends of the axes. All estimators are good below the first, and their variances overflow beyond the last."""
 
 
-def draw_regions(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.ndarray, "m"], *, d: int) -> None:
+def draw_regions(ax: Axes, sums: Float[np.ndarray, " n"], differences: Float[np.ndarray, " m"], *, d: int) -> None:
     """Where the formulas say that each estimator wins at equal numbers of features, as shades and hatches.
 
     Args:
@@ -58,7 +58,7 @@ def draw_regions(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.n
     ax.set(xscale="log", yscale="log", xlabel=r"$L = \|x+y\|^2$", ylabel=r"$D = \|x-y\|^2$")
 
 
-def _draw_borders(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.ndarray, "m"], *, d: int) -> None:
+def _draw_borders(ax: Axes, sums: Float[np.ndarray, " n"], differences: Float[np.ndarray, " m"], *, d: int) -> None:
     """The borders themselves, whatever the grid: where two estimators have the same variance.
 
     Dashed: the borders if dense exponential features are left out and generalized ones take their place.

@@ -11,7 +11,7 @@ from attnlab_theory.stats.comparisons import discordant_odds, mcnemar
 
 
 def gained(
-    one: Bool[np.ndarray, "questions"], other: Bool[np.ndarray, "questions"], error_rate: float, **setting: Any
+    one: Bool[np.ndarray, " questions"], other: Bool[np.ndarray, " questions"], error_rate: float, **setting: Any
 ) -> Estimates:
     """`accuracy gained`, `mcnemar p` and, if there is one, `discordant odds`.
 
@@ -45,8 +45,8 @@ def gained(
 
 
 def mcnemar_p(
-    one: Bool[np.ndarray, "questions"],
-    other: Bool[np.ndarray, "questions"],
+    one: Bool[np.ndarray, " questions"],
+    other: Bool[np.ndarray, " questions"],
     *,
     names: tuple[str, str] = ("only_first", "only_second"),
     **setting: Any,
@@ -77,5 +77,5 @@ def right(
     return ((scores > even) == labels.astype(bool)) & np.isfinite(scores)
 
 
-def _discordant(one: Bool[np.ndarray, "questions"], other: Bool[np.ndarray, "questions"]) -> tuple[int, int]:
+def _discordant(one: Bool[np.ndarray, " questions"], other: Bool[np.ndarray, " questions"]) -> tuple[int, int]:
     return int(np.sum(one & ~other)), int(np.sum(other & ~one))

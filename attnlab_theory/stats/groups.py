@@ -59,7 +59,7 @@ def refuse_too_few(groups: int) -> None:
         raise ValueError(f"intervals need at least {LEAST} sentences, or groups of them, not {groups}: take more")
 
 
-def with_each_left_out(sums: Shaped[np.ndarray, "groups *m"]) -> Shaped[np.ndarray, "r *m"]:
+def with_each_left_out(sums: Shaped[np.ndarray, " groups *m"]) -> Shaped[np.ndarray, " r *m"]:
     """The sum over all groups first, then the sums without group 0, 1, 2, …
 
     Args:
@@ -80,8 +80,8 @@ def with_each_left_out(sums: Shaped[np.ndarray, "groups *m"]) -> Shaped[np.ndarr
 
 
 def sums_without_each(
-    values: Shaped[np.ndarray, "n *m"], group: Int[np.ndarray, " n"], groups: int
-) -> Shaped[np.ndarray, "r *m"]:
+    values: Shaped[np.ndarray, " n *m"], group: Int[np.ndarray, " n"], groups: int
+) -> Shaped[np.ndarray, " r *m"]:
     """The sum of all rows, then the sums without the rows of group 0, 1, 2, …
 
     Args:
@@ -102,7 +102,7 @@ def sums_without_each(
 
 
 def bands(
-    replicates: Float[np.ndarray, "r *m"],
+    replicates: Float[np.ndarray, " r *m"],
     error_rate: float,
     *,
     within: Interval = EVERYTHING,
@@ -158,7 +158,7 @@ def bands(
 
 
 def ratio_bands(
-    replicates: Float[np.ndarray, "r *m"], error_rate: float, *, draws: int = 2000, seed: int = 0
+    replicates: Float[np.ndarray, " r *m"], error_rate: float, *, draws: int = 2000, seed: int = 0
 ) -> Bands:
     """The `bands` of positive numbers, made for their logarithms. A number that is not positive becomes NaN.
 

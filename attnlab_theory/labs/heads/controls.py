@@ -211,7 +211,7 @@ def _of_bands(predicted: Interval, own: Banded, others: Sequence[Sequence[Banded
 
 def _new_draw(
     drawn: Float[np.ndarray, "models r *m"],
-) -> tuple[Float[np.ndarray, "r *m"], Float[np.ndarray, "r *m"]]:
+) -> tuple[Float[np.ndarray, " r *m"], Float[np.ndarray, " r *m"]]:
     """The mean of draws from a law, and how far from it a new one lies at most, all of a family together.
 
     Half of the error rate is the law's. One model alone is no law, and its reach is 0. Of several draws those count
@@ -230,7 +230,7 @@ def _new_draw(
     return middle, quantile * np.sqrt(variance)
 
 
-def _mean(drawn: Float[np.ndarray, "models *m"]) -> Float[np.ndarray, "*m"]:
+def _mean(drawn: Float[np.ndarray, " models *m"]) -> Float[np.ndarray, " *m"]:
     """The mean of what is known; NaN if nothing is."""
     known = np.isfinite(drawn)
     with np.errstate(invalid="ignore"):

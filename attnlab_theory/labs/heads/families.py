@@ -45,7 +45,7 @@ def alone(index: tuple[int, ...]) -> dict[str, Any]:
     return {}
 
 
-def by_group(values: Float[np.ndarray, "*m n"], seed: int) -> Float[np.ndarray, "r *m"]:
+def by_group(values: Float[np.ndarray, " *m n"], seed: int) -> Float[np.ndarray, " r *m"]:
     """Means over sentences: from all groups, then without each; sentences are dealt at random."""
     count = values.shape[-1]
     groups = min(GROUPS, count)
@@ -59,7 +59,7 @@ class Family(NamedTuple):
     """One number of every head or layer: from all groups of sentences, and without each."""
 
     quantity: str
-    replicates: Float[np.ndarray, "r *family"]
+    replicates: Float[np.ndarray, " r *family"]
     draws: int
     within: Interval = ANY
     names: Names = layer_and_head

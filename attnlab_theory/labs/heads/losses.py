@@ -186,7 +186,7 @@ def ranks(trace: Trace) -> Ranks:
     return Ranks(least, of_one(*squares) / np.maximum(squares[0], np.finfo(float).tiny) / TOLERATED**2)
 
 
-def features_needed(squares: Float[np.ndarray, "n *heads"]) -> Float[np.ndarray, "*heads"]:
+def features_needed(squares: Float[np.ndarray, " n *heads"]) -> Float[np.ndarray, " *heads"]:
     """The logarithm (base 10) of the number of features with the error `TOLERATED`, from `predicted` of n rows.
 
     If a row needs F features for an error of 1, its squared error is F / features, and at most 1.

@@ -100,17 +100,17 @@ class Answers(tuple[Answered, ...]):
         return tuple(dict.fromkeys(answer.seed for answer in self))
 
     @property
-    def right(self) -> Bool[np.ndarray, "questions"]:
+    def right(self) -> Bool[np.ndarray, " questions"]:
         """Which answers are right."""
         return np.array([answer.is_right for answer in self], bool)
 
     @property
-    def log_probabilities(self) -> Float64[np.ndarray, "questions"]:
+    def log_probabilities(self) -> Float64[np.ndarray, " questions"]:
         """The log-probability of each answer."""
         return np.array([answer.log_probability for answer in self], np.float64)
 
     @property
-    def confidences(self) -> Float64[np.ndarray, "questions"]:
+    def confidences(self) -> Float64[np.ndarray, " questions"]:
         """The probabilities of the answers."""
         return np.exp(np.minimum(self.log_probabilities, 0.0))
 

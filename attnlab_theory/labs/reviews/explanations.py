@@ -23,7 +23,7 @@ from attnlab_theory.language.models.tape import tape
 Ask = Callable[[LabelledBatch], LogOdds]
 """A function that gives the log-odds of label 1 for every row. Leave-one-out needs nothing else of a model."""
 
-Scores = tuple[Float[np.ndarray, "_"], ...]
+Scores = tuple[Float[np.ndarray, " _"], ...]
 """For every review, a number for each of its tokens, without marks."""
 
 

@@ -57,7 +57,7 @@ class Batch(NamedTuple):
         return int(np.size(self.y))
 
     @property
-    def lengths(self) -> Int[np.ndarray, "b"]:
+    def lengths(self) -> Int[np.ndarray, " b"]:
         """For every row the place of its last target, plus one. Later tokens have no effect on the loss."""
         real = self.is_target
         return np.where(real.any(axis=1), real.shape[1] - np.argmax(real[:, ::-1], axis=1), 0)
@@ -69,7 +69,7 @@ class Batch(NamedTuple):
             return int(np.count_nonzero((np.asarray(self.x) != PAD_ID).any(axis=1)))
         return int(np.asarray(self.segments).max(axis=1, initial=0).sum())
 
-    def take(self, rows: Int[np.ndarray, "_"] | slice, width: int | None = None) -> "Batch":
+    def take(self, rows: Int[np.ndarray, " _"] | slice, width: int | None = None) -> "Batch":
         """Some of the rows, cut to a width."""
         return self._each(lambda part: part[rows, :width])
 
@@ -180,7 +180,7 @@ def pack(examples: Batch, *, width: int, rows: int = 1) -> Batch:
     return _laid_out(examples, layout, count, width)
 
 
-def _best_fit(lengths: Int[np.ndarray, "n"], width: int) -> list[list[int]]:
+def _best_fit(lengths: Int[np.ndarray, " n"], width: int) -> list[list[int]]:
     """The documents of every row. Documents without a target are left out."""
     with_room: list[list[list[int]]] = [[] for _ in range(width + 1)]
     rooms = 0  # Its bit r is set where a row has room for r: the lowest bit from a length on is the best fit.

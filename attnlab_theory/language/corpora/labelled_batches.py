@@ -39,7 +39,7 @@ class LabelledBatch(NamedTuple):
         """Tokens that it has room for, padding among them."""
         return int(np.size(self.tokens))
 
-    def take(self, rows: Int[np.ndarray, "_"] | slice, width: int | None = None) -> "LabelledBatch":
+    def take(self, rows: Int[np.ndarray, " _"] | slice, width: int | None = None) -> "LabelledBatch":
         """Some of the rows, cut to a width."""
         tokens, mask, labels, weights = self
         return LabelledBatch(tokens[rows, :width], mask[rows, :width], labels[rows], weights[rows])

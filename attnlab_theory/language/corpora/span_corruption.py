@@ -65,11 +65,11 @@ class CharCorruptionDataset:
     def __len__(self) -> int:
         return len(self.documents)
 
-    def __getitem__(self, index: int) -> tuple[Int32[np.ndarray, "t"], Int32[np.ndarray, "t"]]:
+    def __getitem__(self, index: int) -> tuple[Int32[np.ndarray, " t"], Int32[np.ndarray, " t"]]:
         """x and y of one document in the first epoch."""
         return self.item(index, epoch=0)
 
-    def item(self, index: int, *, epoch: int) -> tuple[Int32[np.ndarray, "t"], Int32[np.ndarray, "t"]]:
+    def item(self, index: int, *, epoch: int) -> tuple[Int32[np.ndarray, " t"], Int32[np.ndarray, " t"]]:
         """x and y of one document, as in the batch of that epoch.
 
         Raises:
@@ -98,7 +98,7 @@ class CharCorruptionDataset:
         return (source.random_raw(4 * count).reshape(count, 4) >> np.uint64(11)) * 2.0**-53
 
     def _corrupted(
-        self, index: Int[np.ndarray, "n"], uniforms: Float[np.ndarray, "n 4"]
+        self, index: Int[np.ndarray, " n"], uniforms: Float[np.ndarray, " n 4"]
     ) -> Int32[np.ndarray, "n padded"]:
         """prefix ⁇ suffix ⁇ content, padded. Each character is gathered from its place in the document."""
         u_length, u_hole, u_place, u_window = uniforms.T
@@ -127,8 +127,8 @@ class CharCorruptionDataset:
 
 
 def mask_lengths(
-    variant: MaskLengths, length: Int[np.ndarray, "n"], uniforms: Float[np.ndarray, "n"]
-) -> Int[np.ndarray, "n"]:
+    variant: MaskLengths, length: Int[np.ndarray, " n"], uniforms: Float[np.ndarray, " n"]
+) -> Int[np.ndarray, " n"]:
     """Lengths of holes in documents of these lengths, by inverting the distribution at numbers in [0, 1)."""
     if variant == "gauss":
         drawn = np.rint(length / 4 + 2 * scipy.special.ndtri(uniforms))
@@ -143,7 +143,7 @@ def mask_lengths(
 
 
 def _uniform(
-    uniforms: Float[np.ndarray, "n"], low: int | Int[np.ndarray, "n"], high: int | Int[np.ndarray, "n"]
-) -> Int[np.ndarray, "n"]:
+    uniforms: Float[np.ndarray, " n"], low: int | Int[np.ndarray, " n"], high: int | Int[np.ndarray, " n"]
+) -> Int[np.ndarray, " n"]:
     """Whole numbers from low to high, both included."""
     return low + np.floor(uniforms * (high - low + 1)).astype(np.int64)

@@ -229,7 +229,7 @@ class ApproximatedLayer(BidirectionalLayer):
 
     approximation: Approximation = eqx.field(static=True)
     gauge: Gauge
-    drawn: Shaped[Array, "b *of_row"]
+    drawn: Shaped[Array, " b *of_row"]
     """The random part of the approximation, for each row of a batch."""
 
     def __init__(self, layer: BidirectionalLayer, approximation: Approximation, gauge: Gauge, drawn: Array):
@@ -271,7 +271,7 @@ def approximated(
 
 
 @eqx.filter_jit
-def _of_rows(approximation: Approximation, keys: Array, d: int) -> Shaped[Array, "b *of_row"]:
+def _of_rows(approximation: Approximation, keys: Array, d: int) -> Shaped[Array, " b *of_row"]:
     return jax.vmap(lambda key: approximation.drawn(key, d))(keys)
 
 

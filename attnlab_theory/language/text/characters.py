@@ -66,7 +66,7 @@ class Characters:
     def __contains__(self, character: str) -> bool:
         return character in self.symbols
 
-    def encode(self, text: str, *, where: str = "the text") -> Int32[np.ndarray, "t"]:
+    def encode(self, text: str, *, where: str = "the text") -> Int32[np.ndarray, " t"]:
         """The number of every character. PAD and MASK may occur.
 
         Args:
@@ -86,7 +86,7 @@ class Characters:
 
     def encode_lines(
         self, lines: Iterable[str], *, where: str = "the text", first: int = 1
-    ) -> list[Int32[np.ndarray, "_"]]:
+    ) -> list[Int32[np.ndarray, " _"]]:
         """The numbers of every line.
 
         Args:
@@ -99,7 +99,7 @@ class Characters:
         """
         return [self.encode(line, where=f"line {n} of {where}") for n, line in enumerate(lines, first)]
 
-    def decode(self, ids: Int[np.ndarray, "t"] | Iterable[SupportsIndex]) -> str:
+    def decode(self, ids: Int[np.ndarray, " t"] | Iterable[SupportsIndex]) -> str:
         """The text of these numbers.
 
         Raises:
@@ -114,7 +114,7 @@ class Characters:
         return "".join(self.symbols[number] for number in numbers.tolist())
 
     @functools.cached_property
-    def _numbers(self) -> Int32[np.ndarray, "_"]:
+    def _numbers(self) -> Int32[np.ndarray, " _"]:
         """The number of every code point; -1 if it is unknown. The last entry stands for all larger code points."""
         codes = _codes(self.symbols)
         numbers = np.full(int(codes.max()) + 2, -1, np.int32)

@@ -74,7 +74,7 @@ class Questions:
         given = self._where(np.array([question not in held_back for question in self.texts], bool))
         return given, dataclasses.replace(kept, source=f"{size} questions of {self.source}")
 
-    def _where(self, chosen: Bool[np.ndarray, "n"]) -> "Questions":
+    def _where(self, chosen: Bool[np.ndarray, " n"]) -> "Questions":
         asked = tuple(itertools.compress(self.texts, chosen))
         places = None if self.places is None else tuple(itertools.compress(self.places, chosen))
         return Questions(asked, places, self.source)
@@ -205,7 +205,7 @@ class NameDataset:
     def __len__(self) -> int:
         return len(self.questions)
 
-    def __getitem__(self, index: int) -> tuple[Int32[np.ndarray, "t"], Int32[np.ndarray, "t"]]:
+    def __getitem__(self, index: int) -> tuple[Int32[np.ndarray, " t"], Int32[np.ndarray, " t"]]:
         """x and y of one question.
 
         Raises:
