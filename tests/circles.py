@@ -103,6 +103,8 @@ class Circles:
         # A parametrised function is told of once.
         refused = list(dict.fromkeys(line for item in items for line in unreasoned(item)))
         without_member = kept(items)
+        # A test that may take longer than others begins first. At the end, all workers but one would wait for it.
+        items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
         outside = len(slow(items))
         if whole(config):
             refused += without_member

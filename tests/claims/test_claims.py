@@ -111,9 +111,9 @@ def test_every_claim_is_judged_at_one_setting():
 
 
 @pytest.mark.slow("each claim is judged at its cheapest setting")
-@pytest.mark.parametrize("claim", CLAIMS if EXPLORING else CLAIMS[1::2], ids=lambda c: c.name)
+@pytest.mark.parametrize("claim", CLAIMS if EXPLORING else CLAIMS[1::3], ids=lambda c: c.name)
 def test_claim_comes_out_as_expected_and_moved_predictions_fall(claim: Claim):
-    """Judges a claim at its last setting, and on other draws its prediction moved either way."""
+    """Judges every third claim at its last setting, and on other draws its prediction moved either way."""
     is_judged_well(claim, claim.settings if EXPLORING else claim.settings[-1:])
 
 
