@@ -5,7 +5,7 @@ import numpy as np
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import ANOTHER_ANSWER, NOT_FINITE, Finding, Trouble, Verdict
 from attnlab_theory.conform.judge import Judge
-from attnlab_theory.conform.kind import Law, Spec
+from attnlab_theory.conform.kind import Law, Spec, law
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.stats import Interval
 
@@ -73,28 +73,25 @@ def share_of_largest(errors: np.ndarray) -> float:
     return share if share > UNEVEN else 0.0
 
 
-def seeded(spec: Spec, between: Spec) -> Law:
+@law
+def seeded(judge: Judge, spec: Spec, between: Spec) -> Finding:
     """The law that the same seed gives the same bits, and another seed others.
 
     Args:
         spec: of the call.
         between: of a call that is made before the second one.
     """
-
-    def law(judge: Judge) -> Finding:
-        case, other = judge.cases([spec])[0], judge.cases([between])[0]
-        first, unlike = (judge.ask(case.replaced(draw=seed)) for seed in (7, 8))
-        judge.ask(other.replaced(draw=9))
-        again = judge.ask(case.replaced(draw=7))
-        for answer in (first, unlike, again):
-            if answer.trouble:
-                return Finding(verdict=Verdict.FAILS, trouble=answer.trouble, case=case, tried=3)
-        if np.array_equal(first.numbers, unlike.numbers, equal_nan=True):
-            return Finding(verdict=Verdict.FAILS, fact="seed ignored", tried=3)
-        if not np.array_equal(first.numbers, again.numbers, equal_nan=True):
-            if "source" not in judge.convention.names:
-                return Finding(verdict=Verdict.CONVENTION, fact="no seed", tried=3)
-            return Finding(verdict=Verdict.FAILS, trouble=ANOTHER_ANSWER, case=case.replaced(draw=7), tried=3)
-        return Finding(verdict=Verdict.HOLDS, fact="seeded", tried=3)
-
-    return law
+    case, other = judge.cases([spec])[0], judge.cases([between])[0]
+    first, unlike = (judge.ask(case.replaced(draw=seed)) for seed in (7, 8))
+    judge.ask(other.replaced(draw=9))
+    again = judge.ask(case.replaced(draw=7))
+    for answer in (first, unlike, again):
+        if answer.trouble:
+            return Finding(verdict=Verdict.FAILS, trouble=answer.trouble, case=case, tried=3)
+    if np.array_equal(first.numbers, unlike.numbers, equal_nan=True):
+        return Finding(verdict=Verdict.FAILS, fact="seed ignored", tried=3)
+    if not np.array_equal(first.numbers, again.numbers, equal_nan=True):
+        if "source" not in judge.convention.names:
+            return Finding(verdict=Verdict.CONVENTION, fact="no seed", tried=3)
+        return Finding(verdict=Verdict.FAILS, trouble=ANOTHER_ANSWER, case=case.replaced(draw=7), tried=3)
+    return Finding(verdict=Verdict.HOLDS, fact="seeded", tried=3)

@@ -13,7 +13,7 @@ from attnlab_theory.conform.calling import Answer, Thread
 from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Trouble, Verdict
 from attnlab_theory.conform.judge import Judge, Outcome, Pair
-from attnlab_theory.conform.kind import Law
+from attnlab_theory.conform.kind import Law, law
 from attnlab_theory.conform.operands import OPERANDS
 
 SHORT = 12
@@ -131,7 +131,8 @@ def is_right(judge: Judge, case: Case) -> bool:
     return not judge.alike(Pair(case.replaced(parts=(1,) * case["queries"]), case)).fails
 
 
-def in_steps(seed: int, splits: Sequence[Sequence[int]], *, chunked: bool = True) -> Law:
+@law
+def in_steps(judge: Judge, seed: int, splits: Sequence[Sequence[int]], *, chunked: bool = True) -> Finding:
     """The law that a short sequence in several parts is the whole.
 
     Args:
@@ -139,16 +140,12 @@ def in_steps(seed: int, splits: Sequence[Sequence[int]], *, chunked: bool = True
         splits: where it is cut, in each way.
         chunked: whether several tokens are fed to a cache at once.
     """
-
-    def law(judge: Judge) -> Finding:
-        if chunked and not judge.convention.chosen["chunked"]:
-            return NOT_TRIED
-        if is_stepwise(judge):
-            return WHOLE
-        whole = case_of(judge, SHORT, seed)
-        return judge.same(Pair(whole.replaced(parts=parts_of(SHORT, cuts)), whole) for cuts in splits)
-
-    return law
+    if chunked and not judge.convention.chosen["chunked"]:
+        return NOT_TRIED
+    if is_stepwise(judge):
+        return WHOLE
+    whole = case_of(judge, SHORT, seed)
+    return judge.same(Pair(whole.replaced(parts=parts_of(SHORT, cuts)), whole) for cuts in splits)
 
 
 def chunks(judge: Judge) -> Finding:
@@ -158,7 +155,8 @@ def chunks(judge: Judge) -> Finding:
     return in_steps(1, ((5,), (1,), (SHORT - 1,), (3, 4, 9)))(judge)
 
 
-def lasting(most: int, few: int, far: int) -> Law:
+@law
+def lasting(judge: Judge, most: int, few: int, far: int) -> Finding:
     """The law of a long sequence: what breaks after some tokens, at the edge of a block, or when a cache is full.
 
     Args:
@@ -166,50 +164,46 @@ def lasting(most: int, few: int, far: int) -> Law:
         few: those where each shape is compiled.
         far: tokens that are fed in few calls: more than most windows hold.
     """
-
-    def law(judge: Judge) -> Finding:
-        if is_stepwise(judge):
-            return WHOLE
-        tokens, chunked = few if judge.compiles else most, judge.convention.chosen["chunked"]
+    if is_stepwise(judge):
+        return WHOLE
+    tokens, chunked = few if judge.compiles else most, judge.convention.chosen["chunked"]
+    trouble = judge.remembered(case_of(judge, tokens, 3, 1)).trouble
+    is_limited = trouble is not None
+    while trouble and tokens > SHORT:
+        tokens = max(tokens // 2, SHORT)
         trouble = judge.remembered(case_of(judge, tokens, 3, 1)).trouble
-        is_limited = trouble is not None
-        while trouble and tokens > SHORT:
-            tokens = max(tokens // 2, SHORT)
-            trouble = judge.remembered(case_of(judge, tokens, 3, 1)).trouble
-        if trouble:
-            return failed(trouble)
-        whole, worst, tried = case_of(judge, tokens, 3, 1), 0.0, 0
-        for cuts in (range(1, tokens), *[EDGES] * chunked):
-            case = whole.replaced(parts=parts_of(tokens, cuts))
-            answer, tried = judge.ask(case), tried + 1
-            done = answer.numbers.shape[-2] if answer.numbers.size else 0
-            if done:
-                right = judge.remembered(whole)
-                outcome = judge.beside(Pair(case, whole, {"t": slice(done)}), answer._replace(trouble=None), right)
-                if outcome.fails:
-                    return judge.failed(outcome, tried=tried)
-                worst = max(worst, outcome.ratio)
-            if answer.trouble and done:
-                about = {"tokens": done}
-                return Finding(verdict=Verdict.CONVENTION, trouble=answer.trouble, fact="full", about=about)
-            if answer.trouble:
-                return failed(answer.trouble, tried)
-        more = far if chunked and not judge.compiles and not is_limited else 0
-        whole = case_of(judge, far, 17) if more else whole
-        parts = parts_of(far, (far - 61, far - 60, far - 59, far - 9))
-        # It may take fewer tokens, as a table of positions does.
-        if (
-            more
-            and not judge.remembered(whole).trouble
-            and not (last := judge.ask(whole.replaced(parts=parts))).trouble
-        ):
-            outcome = judge.beside(Pair(whole.replaced(parts=parts), whole), last, judge.remembered(whole))
-            tried, worst = tried + 1, max(worst, outcome.ratio)
+    if trouble:
+        return failed(trouble)
+    whole, worst, tried = case_of(judge, tokens, 3, 1), 0.0, 0
+    for cuts in (range(1, tokens), *[EDGES] * chunked):
+        case = whole.replaced(parts=parts_of(tokens, cuts))
+        answer, tried = judge.ask(case), tried + 1
+        done = answer.numbers.shape[-2] if answer.numbers.size else 0
+        if done:
+            right = judge.remembered(whole)
+            outcome = judge.beside(Pair(case, whole, {"t": slice(done)}), answer._replace(trouble=None), right)
             if outcome.fails:
                 return judge.failed(outcome, tried=tried)
-        return Finding(verdict=Verdict.HOLDS, tried=tried, ratio=worst)
-
-    return law
+            worst = max(worst, outcome.ratio)
+        if answer.trouble and done:
+            about = {"tokens": done}
+            return Finding(verdict=Verdict.CONVENTION, trouble=answer.trouble, fact="full", about=about)
+        if answer.trouble:
+            return failed(answer.trouble, tried)
+    more = far if chunked and not judge.compiles and not is_limited else 0
+    whole = case_of(judge, far, 17) if more else whole
+    parts = parts_of(far, (far - 61, far - 60, far - 59, far - 9))
+    # It may take fewer tokens, as a table of positions does.
+    if (
+        more
+        and not judge.remembered(whole).trouble
+        and not (last := judge.ask(whole.replaced(parts=parts))).trouble
+    ):
+        outcome = judge.beside(Pair(whole.replaced(parts=parts), whole), last, judge.remembered(whole))
+        tried, worst = tried + 1, max(worst, outcome.ratio)
+        if outcome.fails:
+            return judge.failed(outcome, tried=tried)
+    return Finding(verdict=Verdict.HOLDS, tried=tried, ratio=worst)
 
 
 def full(judge: Judge) -> Finding:
@@ -370,33 +364,30 @@ def repeated(judge: Judge) -> Finding:
     return Finding(verdict=Verdict.HOLDS, tried=tried)
 
 
-def interrupted(bad: Callable[[Case], Sequence[str]]) -> Law:
+@law
+def interrupted(judge: Judge, bad: Callable[[Case], Sequence[str]]) -> Finding:
     """The law that a step that is refused leaves the cache as it was.
 
     Args:
         bad: lines that make tokens of a case such as are refused.
     """
-
-    def law(judge: Judge) -> Finding:
-        case = case_of(judge, 6, 14)
-        thread = judge.thread(case)
-        answers = []
-        for t in range(6):
-            if t == 3 and not thread.on(case.replaced(edits=bad(case))).feed(1).trouble:
-                return NOT_TRIED
-            answers.append(thread.feed(1))
-            if trouble := answers[-1].trouble:
-                # It was changed in place, and says so.
-                return Finding(verdict=Verdict.CONVENTION, trouble=trouble, fact="of no use", tried=6)
-        right = judge.remembered(case)
-        if right.trouble:
+    case = case_of(judge, 6, 14)
+    thread = judge.thread(case)
+    answers = []
+    for t in range(6):
+        if t == 3 and not thread.on(case.replaced(edits=bad(case))).feed(1).trouble:
             return NOT_TRIED
-        outcome = near(judge, case, joined(answers), right)
-        if outcome.fails:
-            return judge.failed(outcome, fact="changed", tried=6) if is_right(judge, case) else NOT_TRIED
-        return Finding(verdict=Verdict.HOLDS, tried=6, ratio=outcome.ratio)
-
-    return law
+        answers.append(thread.feed(1))
+        if trouble := answers[-1].trouble:
+            # It was changed in place, and says so.
+            return Finding(verdict=Verdict.CONVENTION, trouble=trouble, fact="of no use", tried=6)
+    right = judge.remembered(case)
+    if right.trouble:
+        return NOT_TRIED
+    outcome = near(judge, case, joined(answers), right)
+    if outcome.fails:
+        return judge.failed(outcome, fact="changed", tried=6) if is_right(judge, case) else NOT_TRIED
+    return Finding(verdict=Verdict.HOLDS, tried=6, ratio=outcome.ratio)
 
 
 def of_caches(law: Law) -> Law:

@@ -1,9 +1,10 @@
 """Identities that kinds share: right at some cases, the same again, in parts and in chunks, apart, untouched."""
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Concatenate
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from attnlab_theory.conform.finding import (
     Verdict,
 )
 from attnlab_theory.conform.judge import Judge, Outcome, Pair
-from attnlab_theory.conform.kind import Law, Spec
+from attnlab_theory.conform.kind import Law, P, Spec, law
 from attnlab_theory.conform.sensitivity import most_apart, peak
 
 LENGTH_REFUSALS = ("ValueError", "NotImplementedError", "AssertionError")
@@ -273,7 +274,18 @@ def sized(*sizes: tuple[int, int, int, int]) -> list[dict[str, Any]]:
     return [dict(zip(("queries", "keys", "width", "value_width"), each, strict=True)) for each in sizes]
 
 
-def again(spec: Spec, between: Iterable[Spec], tiny: float = 0.0) -> Law:
+def of_pairs(found: Callable[Concatenate[Judge, P], Iterator[Pair]]) -> Callable[P, Law]:
+    """What makes laws: that pairs of calls, which a function of a judge and more gives, have one answer each."""
+
+    @functools.wraps(found)
+    def of(*arguments: P.args, **named: P.kwargs) -> Law:
+        return lambda judge: judge.same(found(judge, *arguments, **named))
+
+    return of
+
+
+@law
+def again(judge: Judge, spec: Spec, between: Iterable[Spec], tiny: float = 0.0) -> Finding:
     """The law that the same call gives the same bits, also after other calls.
 
     Args:
@@ -281,120 +293,92 @@ def again(spec: Spec, between: Iterable[Spec], tiny: float = 0.0) -> Law:
         between: those of the other calls.
         tiny: what may move, over the largest number. It is told.
     """
-
-    def law(judge: Judge) -> Finding:
-        same = judge.cases([spec])[0]
-        others = judge.cases(between)
-        first = judge.remembered(same)
-        for other in (None, None, *others):
-            if other is not None:
-                judge.ask(other)
-            second = judge.ask(same)
-            if (trouble := first.trouble or second.trouble) and first.trouble != second.trouble:
-                # A call that died once is no other answer.
-                return Finding(verdict=Verdict.FAILS, trouble=trouble, case=same, tried=1 + len(others))
-            if not trouble and 0 < most_apart(first.numbers, second.numbers) <= tiny * peak(first.numbers):
-                return Finding(verdict=Verdict.CONVENTION, fact="last bits", tried=1 + len(others))
-            if not np.array_equal(first.numbers, second.numbers, equal_nan=True):
-                return Finding(verdict=Verdict.FAILS, trouble=ANOTHER_ANSWER, case=same, tried=1 + len(others))
-        return Finding(verdict=Verdict.HOLDS, fact="again", tried=1 + len(others))
-
-    return law
+    same = judge.cases([spec])[0]
+    others = judge.cases(between)
+    first = judge.remembered(same)
+    for other in (None, None, *others):
+        if other is not None:
+            judge.ask(other)
+        second = judge.ask(same)
+        if (trouble := first.trouble or second.trouble) and first.trouble != second.trouble:
+            # A call that died once is no other answer.
+            return Finding(verdict=Verdict.FAILS, trouble=trouble, case=same, tried=1 + len(others))
+        if not trouble and 0 < most_apart(first.numbers, second.numbers) <= tiny * peak(first.numbers):
+            return Finding(verdict=Verdict.CONVENTION, fact="last bits", tried=1 + len(others))
+        if not np.array_equal(first.numbers, second.numbers, equal_nan=True):
+            return Finding(verdict=Verdict.FAILS, trouble=ANOTHER_ANSWER, case=same, tried=1 + len(others))
+    return Finding(verdict=Verdict.HOLDS, fact="again", tried=1 + len(others))
 
 
-def alone(lengths: Sequence[int], few: Sequence[int], changes: Sequence[Mapping[str, str]]) -> Law:
-    """The law that a batch element alone is what it is beside others, whatever these are.
-
-    Args:
-        lengths: of the tokens.
-        few: those where each shape is compiled.
-        changes: what becomes of the others, as in `future`.
-    """
-
-    def law(judge: Judge) -> Finding:
-        def pairs() -> Iterator[Pair]:
-            for _, whole in wholes(judge, lengths, few, batch=3):
-                if whole["batch"] == 3:
-                    yield Pair(whole.replaced(rows=1), whole, {"b": slice(1)})
-                    for change in changes:
-                        parts = [(f"{word(role)}[1:]", change[role]) for role, _ in whole.arrays if role in change]
-                        edits = [f"{part} = {code.format(x=part)}" for part, code in parts]
-                        yield Pair(whole.replaced(edits=edits), whole, {"b": slice(1)})
-
-        return judge.same(pairs())
-
-    return law
+@of_pairs
+def alone(
+    judge: Judge, lengths: Sequence[int], few: Sequence[int], changes: Sequence[Mapping[str, str]]
+) -> Iterator[Pair]:
+    """The law that a batch element alone is what it is beside others, which are changed as in `future`."""
+    for _, whole in wholes(judge, lengths, few, batch=3):
+        if whole["batch"] == 3:
+            yield Pair(whole.replaced(rows=1), whole, {"b": slice(1)})
+            for change in changes:
+                parts = [(f"{word(role)}[1:]", change[role]) for role, _ in whole.arrays if role in change]
+                edits = [f"{part} = {code.format(x=part)}" for part, code in parts]
+                yield Pair(whole.replaced(edits=edits), whole, {"b": slice(1)})
 
 
-def all_lengths(lengths: Sequence[int], few: Sequence[int]) -> Law:
-    """The law that lengths are taken, and give numbers. The shortest and the longest may be refused, which is told.
-
-    Args:
-        lengths: of the tokens.
-        few: those where each shape is compiled.
-    """
-
-    def law(judge: Judge) -> Finding:
-        wanted = few if judge.compiles else lengths
-        cases = {n: case for n in wanted for case in judge.cases([{"length": n, "seed": n}])}
-        answers = {n: judge.remembered(case) for n, case in cases.items()}
-        refused = {n: answer.trouble for n, answer in answers.items() if answer.trouble}
-        taken, tried = [n for n in answers if n not in refused], len(answers)
-        longest = max(taken, default=np.inf)
-        wrong = [n for n, trouble in refused.items() if n < longest and trouble.error not in LENGTH_REFUSALS]
-        wrong += [n for n in taken if not np.isfinite(answers[n].numbers).all()]
-        if wrong:
-            trouble = refused.get(wrong[0], NOT_FINITE)
-            return Finding(verdict=Verdict.FAILS, trouble=trouble, case=cases[wrong[0]], tried=tried)
-        if refused:
-            about = {"lengths": ", ".join(map(str, refused))}
-            trouble = refused[min(refused)]
-            return Finding(
-                verdict=Verdict.CONVENTION, trouble=trouble, fact="refused lengths", about=about, tried=tried
-            )
-        return Finding(verdict=Verdict.HOLDS, tried=tried)
-
-    return law
+@law
+def all_lengths(judge: Judge, lengths: Sequence[int], few: Sequence[int]) -> Finding:
+    """The law that lengths are taken, and give numbers. That short or long ones are refused is told."""
+    wanted = few if judge.compiles else lengths
+    cases = {n: case for n in wanted for case in judge.cases([{"length": n, "seed": n}])}
+    answers = {n: judge.remembered(case) for n, case in cases.items()}
+    refused = {n: answer.trouble for n, answer in answers.items() if answer.trouble}
+    taken, tried = [n for n in answers if n not in refused], len(answers)
+    longest = max(taken, default=np.inf)
+    wrong = [n for n, trouble in refused.items() if n < longest and trouble.error not in LENGTH_REFUSALS]
+    wrong += [n for n in taken if not np.isfinite(answers[n].numbers).all()]
+    if wrong:
+        trouble = refused.get(wrong[0], NOT_FINITE)
+        return Finding(verdict=Verdict.FAILS, trouble=trouble, case=cases[wrong[0]], tried=tried)
+    if refused:
+        about = {"lengths": ", ".join(map(str, refused))}
+        trouble = refused[min(refused)]
+        return Finding(
+            verdict=Verdict.CONVENTION, trouble=trouble, fact="refused lengths", about=about, tried=tried
+        )
+    return Finding(verdict=Verdict.HOLDS, tried=tried)
 
 
-def objects(spec: Spec) -> Law:
+@law
+def objects(judge: Judge, spec: Spec) -> Finding:
     """The law that two objects of a class do not know of each other."""
-
-    def law(judge: Judge) -> Finding:
-        if not judge.caller.about()["class"]:
-            return NOT_TRIED
-        case = judge.cases([spec])[0]
-        answers = [judge.ask(case.replaced(object=number)) for number in (0, 1, 0, 1)]
-        trouble = next((each.trouble for each in answers if each.trouble), None)
-        if not trouble and not all(np.array_equal(answers[i].numbers, answers[i + 2].numbers) for i in (0, 1)):
-            trouble = ANOTHER_ANSWER
-        return Finding(verdict=Verdict.FAILS if trouble else Verdict.HOLDS, trouble=trouble, case=case, tried=4)
-
-    return law
+    if not judge.caller.about()["class"]:
+        return NOT_TRIED
+    case = judge.cases([spec])[0]
+    answers = [judge.ask(case.replaced(object=number)) for number in (0, 1, 0, 1)]
+    trouble = next((each.trouble for each in answers if each.trouble), None)
+    if not trouble and not all(np.array_equal(answers[i].numbers, answers[i + 2].numbers) for i in (0, 1)):
+        trouble = ANOTHER_ANSWER
+    return Finding(verdict=Verdict.FAILS if trouble else Verdict.HOLDS, trouble=trouble, case=case, tried=4)
 
 
-def steady(name: str, specs: Iterable[Spec]) -> Law:
+@law
+def steady(judge: Judge, name: str, specs: Iterable[Spec]) -> Finding:
     """The law that a convention which is read off answers is the same at every size; it is told.
 
     Args:
         name: of the convention.
         specs: of the calls.
     """
-
-    def law(judge: Judge) -> Finding:
-        known, first = judge.kind.known, judge.convention.chosen[name]
-        assert known is not None
-        for case in judge.cases(specs):
-            answer = judge.ask(case)
-            if answer.trouble or np.isnan(answer.numbers).any():
-                return Finding(verdict=Verdict.FAILS, case=case, trouble=answer.trouble or NOT_FINITE)
-            then = known(answer.numbers, case, judge.convention.chosen).get(name, first)
-            if not then or then != first:
-                about = {"convention": name, "first": first, "then": then}
-                return Finding(verdict=Verdict.FAILS, case=case, fact="changes", about=about)
-        return Finding(verdict=Verdict.CONVENTION, fact="chosen", about={"convention": name, "first": first})
-
-    return law
+    known, first = judge.kind.known, judge.convention.chosen[name]
+    assert known is not None
+    for case in judge.cases(specs):
+        answer = judge.ask(case)
+        if answer.trouble or np.isnan(answer.numbers).any():
+            return Finding(verdict=Verdict.FAILS, case=case, trouble=answer.trouble or NOT_FINITE)
+        then = known(answer.numbers, case, judge.convention.chosen).get(name, first)
+        if not then or then != first:
+            about = {"convention": name, "first": first, "then": then}
+            return Finding(verdict=Verdict.FAILS, case=case, fact="changes", about=about)
+    return Finding(verdict=Verdict.CONVENTION, fact="chosen", about={"convention": name, "first": first})
 
 
 def wholes(judge: Judge, lengths: Sequence[int], few: Sequence[int], **more: Any) -> Iterator[tuple[int, Case]]:
@@ -420,48 +404,40 @@ def cuts(n: int, *more: int) -> list[int]:
     return sorted({1, n // 2, max(n - 2, 0), n - 1, *(min(each, n - 1) for each in more)} - {0})
 
 
-def prefixes(lengths: Sequence[int], few: Sequence[int], **more: Any) -> Law:
+@law
+def prefixes(judge: Judge, lengths: Sequence[int], few: Sequence[int], **more: Any) -> Finding:
     """The law that the outputs of a prefix alone are those within the whole; lengths and more as in `wholes`."""
-
-    def law(judge: Judge) -> Finding:
-        pairs = (
-            Pair(whole.replaced(parts=(cut,)), whole, {"t": slice(cut)})
-            for n, whole in wholes(judge, lengths, few, **more)
-            for cut in cuts(n, *(lengths if n in (*lengths[-1:], *few[-1:]) else ()))
-        )
-        return judge.same(pairs, lambda _: judge.kind.refuses_lengths, tells=False)
-
-    return law
+    pairs = (
+        Pair(whole.replaced(parts=(cut,)), whole, {"t": slice(cut)})
+        for n, whole in wholes(judge, lengths, few, **more)
+        for cut in cuts(n, *(lengths if n in (*lengths[-1:], *few[-1:]) else ()))
+    )
+    return judge.same(pairs, lambda _: judge.kind.refuses_lengths, tells=False)
 
 
-def future(lengths: Sequence[int], few: Sequence[int], changes: Sequence[Mapping[str, str]], **more: Any) -> Law:
+@of_pairs
+def future(
+    judge: Judge, lengths: Sequence[int], few: Sequence[int], changes: Sequence[Mapping[str, str]], **more: Any
+) -> Iterator[Pair]:
     """The law that outputs stay where what comes after them is replaced.
 
     Args:
-        lengths: of the tokens.
-        few: those where each shape is compiled.
-        more: what is unusual of the cases.
+        lengths, few, more: as in `wholes`.
         changes: what becomes of some arrays, as numpy of x. Those that a target does not take are left out.
     """
-
-    def law(judge: Judge) -> Finding:
-        def pairs() -> Iterator[Pair]:
-            for n, whole in wholes(judge, lengths, few, **more):
-                for cut, change in itertools.product(cuts(n), changes):
-                    edits = [*whole.edits]
-                    for role, axes in whole.arrays:
-                        if role in change and "t" in axes.replace("s", "t"):
-                            place = axes.replace("s", "t").index("t")
-                            part = f"{word(role)}[{':, ' * place}{cut}:]"
-                            edits.append(f"{part} = {change[role].format(x=part)}")
-                    yield Pair(whole.replaced(edits=edits), whole, {"t": slice(cut)})
-
-        return judge.same(pairs())
-
-    return law
+    for n, whole in wholes(judge, lengths, few, **more):
+        for cut, change in itertools.product(cuts(n), changes):
+            edits = [*whole.edits]
+            for role, axes in whole.arrays:
+                if role in change and "t" in axes.replace("s", "t"):
+                    place = axes.replace("s", "t").index("t")
+                    part = f"{word(role)}[{':, ' * place}{cut}:]"
+                    edits.append(f"{part} = {change[role].format(x=part)}")
+            yield Pair(whole.replaced(edits=edits), whole, {"t": slice(cut)})
 
 
-def apart(spec: Mapping[str, Any], roles: Sequence[str] | Mapping[str, str]) -> Law:
+@of_pairs
+def apart(judge: Judge, spec: Mapping[str, Any], roles: Sequence[str] | Mapping[str, str]) -> Iterator[Pair]:
     """The law that batch elements and heads do not see each other: the others stay where one is replaced.
 
     Args:
@@ -469,82 +445,65 @@ def apart(spec: Mapping[str, Any], roles: Sequence[str] | Mapping[str, str]) -> 
         roles: the arrays of which one is replaced by 1e3, or by numpy of {x}.
     """
     codes = roles if isinstance(roles, Mapping) else dict.fromkeys(roles, "1e3")
-
-    def law(judge: Judge) -> Finding:
-        def pairs() -> Iterator[Pair]:
-            for whole in judge.cases([spec]):
-                for (place, axis), last in itertools.product(enumerate("bh"), (0, -1)):
-                    if whole.shape({"b": "b", "h": "g"}[axis]) > (1,):
-                        filled = [role for role in codes if role in dict(whole.arrays)]
-                        if judge.kind.returns:
-                            # Their heads are in a row: the first of the first is filled, or the last of the last.
-                            filled = filled[-1:] if last else filled[:1]
-                        parts = {role: f"{role}[{':, ' * place}{last}]" for role in filled}
-                        edits = [f"{part} = {codes[role].format(x=part)}" for role, part in parts.items()]
-                        edits = [*whole.edits, *edits]
-                        groups = whole["groups"] or whole["heads"]
-                        n = whole["heads"] // groups if axis == "h" else 1
-                        kept = slice(None, -n) if last else slice(n, None)
-                        if n > 1 and judge.convention.chosen.get("interleaved"):
-                            # Those that read the first heads of keys, or the last ones.
-                            kept = slice(0 if last else groups - 1, None, groups)
-                        yield Pair(whole.replaced(edits=edits), whole, {axis: kept})
-
-        return judge.same(pairs())
-
-    return law
+    for whole in judge.cases([spec]):
+        for (place, axis), last in itertools.product(enumerate("bh"), (0, -1)):
+            if whole.shape({"b": "b", "h": "g"}[axis]) > (1,):
+                filled = [role for role in codes if role in dict(whole.arrays)]
+                if judge.kind.returns:
+                    # Their heads are in a row: the first of the first is filled, or the last of the last.
+                    filled = filled[-1:] if last else filled[:1]
+                parts = {role: f"{role}[{':, ' * place}{last}]" for role in filled}
+                edits = [f"{part} = {codes[role].format(x=part)}" for role, part in parts.items()]
+                edits = [*whole.edits, *edits]
+                groups = whole["groups"] or whole["heads"]
+                n = whole["heads"] // groups if axis == "h" else 1
+                kept = slice(None, -n) if last else slice(n, None)
+                if n > 1 and judge.convention.chosen.get("interleaved"):
+                    # Those that read the first heads of keys, or the last ones.
+                    kept = slice(0 if last else groups - 1, None, groups)
+                yield Pair(whole.replaced(edits=edits), whole, {axis: kept})
 
 
+@of_pairs
 def in_parts(
-    lengths: Iterable[int],
+    judge: Judge,
+    lengths: Sequence[int],
     few: Sequence[int],
     splits: Callable[[int], Iterable[tuple[int, ...]]],
     chunks: Sequence[int | None] = (None,),
-) -> Law:
+) -> Iterator[Pair]:
     """The law that parts, each of which continues the state of the one before, are the whole.
 
     Args:
-        lengths: of the tokens.
-        few: those where each shape is compiled.
+        lengths, few: as in `wholes`.
         splits: the lengths of the parts, from that of the whole.
         chunks: the sizes of chunks within the parts.
     """
-    lengths = [*dict.fromkeys(lengths)]
-
-    def law(judge: Judge) -> Finding:
-        def pairs() -> Iterator[Pair]:
-            for n, whole in wholes(judge, lengths, few):
-                ways = [whole.replaced(parts=parts, chunk=size) for size in chunks for parts in splits(n)]
-                yield from (Pair(each, whole) for each in judge.cases(ways))
-
-        return judge.same(pairs())
-
-    return law
+    for n, whole in wholes(judge, [*dict.fromkeys(lengths)], few):
+        ways = [whole.replaced(parts=parts, chunk=size) for size in chunks for parts in splits(n)]
+        yield from (Pair(each, whole) for each in judge.cases(ways))
 
 
-def in_chunks(lengths: Sequence[int], few: Sequence[int], sizes: Sequence[int], few_sizes: Sequence[int]) -> Law:
+@law
+def in_chunks(
+    judge: Judge, lengths: Sequence[int], few: Sequence[int], sizes: Sequence[int], few_sizes: Sequence[int]
+) -> Finding:
     """The law that chunks of every size are the whole. Those that do not divide the length may be refused."""
 
-    def law(judge: Judge) -> Finding:
-        def pairs() -> Iterator[Pair]:
-            for _, whole in wholes(judge, lengths, few):
-                for size in few_sizes if judge.compiles else sizes:
-                    yield from (Pair(each, whole) for each in judge.cases([whole.replaced(chunk=size)]))
+    def pairs() -> Iterator[Pair]:
+        for _, whole in wholes(judge, lengths, few):
+            for size in few_sizes if judge.compiles else sizes:
+                yield from (Pair(each, whole) for each in judge.cases([whole.replaced(chunk=size)]))
 
-        return judge.same(pairs(), lambda outcome: outcome.case["queries"] % (outcome.case["chunk"] or 1) > 0)
-
-    return law
+    return judge.same(pairs(), lambda outcome: outcome.case["queries"] % (outcome.case["chunk"] or 1) > 0)
 
 
-def beside_another(lengths: Sequence[int], few: Sequence[int]) -> Law:
+@law
+def beside_another(judge: Judge, lengths: Sequence[int], few: Sequence[int]) -> Finding:
     """The law that another target gives the same."""
-
-    def law(judge: Judge) -> Finding:
-        if judge.other is None:
-            return NOT_TRIED
-        return judge.same(Pair(whole, whole, of_other=True) for _, whole in wholes(judge, lengths, few))
-
-    return law
+    if judge.other is None:
+        return NOT_TRIED
+    return judge.same(Pair(whole, whole, of_other=True) for _, whole in wholes(judge, lengths, few))
 
 
 def all_ways(judge: Judge, lengths: Sequence[int], few: Sequence[int], **more: Any) -> Finding:
@@ -561,9 +520,10 @@ def all_ways(judge: Judge, lengths: Sequence[int], few: Sequence[int], **more: A
     return judge.same(pairs(), lambda outcome: outcome.case["chunk"] is not None, tells=False)
 
 
-def non_contiguous(spec: Mapping[str, Any]) -> Law:
+@of_pairs
+def non_contiguous(judge: Judge, spec: Mapping[str, Any]) -> Iterator[Pair]:
     """The law that arrays which are rows of larger ones give the same."""
-    return lambda judge: judge.same(Pair(whole.replaced(memory="rows"), whole) for whole in judge.cases([spec]))
+    yield from (Pair(whole.replaced(memory="rows"), whole) for whole in judge.cases([spec]))
 
 
 def empty_batch(judge: Judge) -> Finding:
@@ -593,15 +553,11 @@ def types_in_turn(judge: Judge, near: Spec, far: Spec) -> Finding:
     return found
 
 
-def untouched(specs: Iterable[Spec]) -> Law:
+@law
+def untouched(judge: Judge, specs: Iterable[Spec]) -> Finding:
     """The law that no call has written into what it was given: of all calls before it, and of some."""
-    specs = [*specs]
-
-    def law(judge: Judge) -> Finding:
-        for case in judge.cases(specs):
-            judge.ask(case)
-        if judge.changed is not None:
-            return Finding(verdict=Verdict.FAILS, trouble=WROTE, case=judge.changed, tried=judge.calls)
-        return Finding(verdict=Verdict.HOLDS, fact="untouched", tried=judge.calls)
-
-    return law
+    for case in judge.cases(specs):
+        judge.ask(case)
+    if judge.changed is not None:
+        return Finding(verdict=Verdict.FAILS, trouble=WROTE, case=judge.changed, tried=judge.calls)
+    return Finding(verdict=Verdict.HOLDS, fact="untouched", tried=judge.calls)

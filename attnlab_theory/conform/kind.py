@@ -1,8 +1,9 @@
 """What a promise is made of: what a target takes, what it should give, and how far off is too far."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 import numpy as np
 
@@ -15,6 +16,19 @@ Chosen = Mapping[str, Any]
 
 Law = Callable[[Any], Finding]
 """An identity: what it finds of a `judge.Judge`."""
+
+P = ParamSpec("P")
+
+
+def law(found: Callable[Concatenate[Any, P], Finding]) -> Callable[P, Law]:
+    """What makes laws: of the arguments that a function takes after a judge."""
+
+    @functools.wraps(found)
+    def of(*arguments: P.args, **named: P.kwargs) -> Law:
+        return lambda judge: found(judge, *arguments, **named)
+
+    return of
+
 
 Spec = Mapping[str, Any] | tuple[int, ...] | Case
 """A case in short: what is unlike the usual one, or all sizes."""

@@ -10,7 +10,7 @@ from attnlab_theory.conform.calling import Answer
 from attnlab_theory.conform.decoding import case_of, failed, near
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.judge import Judge, Outcome
-from attnlab_theory.conform.kind import Law
+from attnlab_theory.conform.kind import law
 from attnlab_theory.conform.sensitivity import most_apart
 
 TOKENS, REAL = 10, 7
@@ -29,54 +29,51 @@ def takes_padding(judge: Judge) -> bool:
     return "step mask" in judge.convention.names and "b" in judge.convention.layout
 
 
-def padded_at(side: str) -> Law:
+@law
+def padded_at(judge: Judge, side: str) -> Finding:
     """The law that a padded row beside a full one gives at its real tokens what it gives alone."""
+    if not takes_padding(judge):
+        return NOT_TRIED
+    real = slice(0, REAL) if side == "right" else slice(TOKENS - REAL, TOKENS)
+    mask = np.ones((2, TOKENS), np.int64)
+    mask[0] = 0
+    mask[0, real] = 1
+    short, full = case_of(judge, REAL, 21, 1), case_of(judge, TOKENS, 22, 1)
+    drawn = [f"np.random.RandomState({x.seed}).{x.lines()[1].partition('r.')[2]}[0]" for x in (short, full)]
+    edits = (f"ids[0, {real.start}:{real.stop}] = {drawn[0]}", f"ids[1] = {drawn[1]}")
+    outputs = list[Answer]()
+    for seed in (23, 24, 25):
+        case = case_of(judge, TOKENS, seed, edits=edits)
+        outputs.append(judge.thread(case).feed(None, masked(judge, mask)))
+        if outputs[-1].trouble:
+            return Finding(verdict=Verdict.CONVENTION, trouble=outputs[-1].trouble, fact="refused", tried=3)
+    about: dict[str, Any] = {"side": side, "why": ""}
 
-    def law(judge: Judge) -> Finding:
-        if not takes_padding(judge):
-            return NOT_TRIED
-        real = slice(0, REAL) if side == "right" else slice(TOKENS - REAL, TOKENS)
-        mask = np.ones((2, TOKENS), np.int64)
-        mask[0] = 0
-        mask[0, real] = 1
-        short, full = case_of(judge, REAL, 21, 1), case_of(judge, TOKENS, 22, 1)
-        drawn = [f"np.random.RandomState({x.seed}).{x.lines()[1].partition('r.')[2]}[0]" for x in (short, full)]
-        edits = (f"ids[0, {real.start}:{real.stop}] = {drawn[0]}", f"ids[1] = {drawn[1]}")
-        outputs = list[Answer]()
-        for seed in (23, 24, 25):
-            case = case_of(judge, TOKENS, seed, edits=edits)
-            outputs.append(judge.thread(case).feed(None, masked(judge, mask)))
-            if outputs[-1].trouble:
-                return Finding(verdict=Verdict.CONVENTION, trouble=outputs[-1].trouble, fact="refused", tried=3)
-        about: dict[str, Any] = {"side": side, "why": ""}
+    def compared(one: np.ndarray, other: np.ndarray) -> Outcome:
+        return near(judge, case, outputs[0]._replace(numbers=one), outputs[0]._replace(numbers=other))
 
-        def compared(one: np.ndarray, other: np.ndarray) -> Outcome:
-            return near(judge, case, outputs[0]._replace(numbers=one), outputs[0]._replace(numbers=other))
-
-        first = outputs[0].numbers
-        for other in outputs[1:]:
-            outcome = compared(other.numbers[:1, real], first[:1, real])
-            if outcome.fails:
-                case = case_of(judge, TOKENS, 23, edits=edits)
-                shown = {judge.convention.names["step mask"]: np.ones_like(mask)}
-                bare = judge.thread(case).feed(None, masked(judge, mask) | shown)
-                is_idle = not bare.trouble and most_apart(bare.numbers, first) == 0
-                about["why"] = f"; {judge.convention.names['step mask']} changes nothing" * is_idle
-                return judge.failed(outcome, fact="padding ids", about=about, tried=3)
-        one, two = judge.remembered(short), judge.remembered(full)
-        if one.trouble or two.trouble:
-            return failed(one.trouble or two.trouble)
-        outcome = compared(first[1:], two.numbers)
+    first = outputs[0].numbers
+    for other in outputs[1:]:
+        outcome = compared(other.numbers[:1, real], first[:1, real])
         if outcome.fails:
-            return judge.failed(outcome, fact="beside padding", tried=3)
-        outcome = compared(first[:1, real], one.numbers)
-        if outcome.fails and side == "left" and "places" not in judge.convention.names:
-            return Finding(verdict=Verdict.CONVENTION, fact="positions count padding", tried=3)
-        if outcome.fails:
-            return judge.failed(outcome, fact="padded", about=about, tried=3)
-        return Finding(verdict=Verdict.HOLDS, tried=3, ratio=outcome.ratio)
-
-    return law
+            case = case_of(judge, TOKENS, 23, edits=edits)
+            shown = {judge.convention.names["step mask"]: np.ones_like(mask)}
+            bare = judge.thread(case).feed(None, masked(judge, mask) | shown)
+            is_idle = not bare.trouble and most_apart(bare.numbers, first) == 0
+            about["why"] = f"; {judge.convention.names['step mask']} changes nothing" * is_idle
+            return judge.failed(outcome, fact="padding ids", about=about, tried=3)
+    one, two = judge.remembered(short), judge.remembered(full)
+    if one.trouble or two.trouble:
+        return failed(one.trouble or two.trouble)
+    outcome = compared(first[1:], two.numbers)
+    if outcome.fails:
+        return judge.failed(outcome, fact="beside padding", tried=3)
+    outcome = compared(first[:1, real], one.numbers)
+    if outcome.fails and side == "left" and "places" not in judge.convention.names:
+        return Finding(verdict=Verdict.CONVENTION, fact="positions count padding", tried=3)
+    if outcome.fails:
+        return judge.failed(outcome, fact="padded", about=about, tried=3)
+    return Finding(verdict=Verdict.HOLDS, tried=3, ratio=outcome.ratio)
 
 
 def padded_cache(judge: Judge) -> Finding:

@@ -17,7 +17,7 @@ from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.identities import again, explained, right_at, steady
 from attnlab_theory.conform.judge import Judge
-from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Stage
+from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage, law
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 POWERS, OTHERS = (1, 2, 4, 8, 16, 32), (3, 5, 6, 12, 20, 71)
@@ -100,27 +100,24 @@ def own_slopes(judge: Judge, case: Case) -> np.ndarray:
     return found if np.isfinite(found).all() and np.abs(found / right - 1).max() >= NEAR else right
 
 
-def steep(numbers: tuple[int, ...]) -> Law:
+@law
+def steep(judge: Judge, numbers: tuple[int, ...]) -> Finding:
     """The law of some numbers of heads: the published slopes, or others that fall, each of them for one head."""
-
-    def law(judge: Judge) -> Finding:
-        cases, choice = judge.cases((n, 33, 33) for n in numbers), None
-        if cases[0]["heads"] not in numbers:
-            return NOT_TRIED
-        for case in cases:
-            right, slope = published(case["heads"]), own_slopes(judge, case)
-            about = {"heads": case["heads"], "slopes": tuple(slope.tolist())}
-            if (rises := (slope <= 0).any()) or len(np.unique(np.round(slope, 9))) < len(slope):
-                fact = "slopes rise" if rises else "slopes are equal"
-                return judge.failed(judge.judge(case, right), fact=fact, about=about)
-            if not (slope == right).all():
-                is_order = np.allclose(np.sort(slope), np.sort(right), rtol=1e-3)
-                fact = "slopes in another order" if is_order else "slopes of its own"
-                choice = choice or Finding(verdict=Verdict.CONVENTION, tried=len(cases), fact=fact, about=about)
-        found = judge.values(cases, may_refuse=lambda outcome: outcome.case != cases[0])
-        return choice if choice and found.verdict is Verdict.HOLDS else found
-
-    return law
+    cases, choice = judge.cases((n, 33, 33) for n in numbers), None
+    if cases[0]["heads"] not in numbers:
+        return NOT_TRIED
+    for case in cases:
+        right, slope = published(case["heads"]), own_slopes(judge, case)
+        about = {"heads": case["heads"], "slopes": tuple(slope.tolist())}
+        if (rises := (slope <= 0).any()) or len(np.unique(np.round(slope, 9))) < len(slope):
+            fact = "slopes rise" if rises else "slopes are equal"
+            return judge.failed(judge.judge(case, right), fact=fact, about=about)
+        if not (slope == right).all():
+            is_order = np.allclose(np.sort(slope), np.sort(right), rtol=1e-3)
+            fact = "slopes in another order" if is_order else "slopes of its own"
+            choice = choice or Finding(verdict=Verdict.CONVENTION, tried=len(cases), fact=fact, about=about)
+    found = judge.values(cases, may_refuse=lambda outcome: outcome.case != cases[0])
+    return choice if choice and found.verdict is Verdict.HOLDS else found
 
 
 ALIBI = Kind(

@@ -29,7 +29,7 @@ from attnlab_theory.conform.finding import Finding, Verdict
 from attnlab_theory.conform.harness import RESETS
 from attnlab_theory.conform.identities import future, untouched
 from attnlab_theory.conform.judge import Judge, Pair
-from attnlab_theory.conform.kind import Kind, Law, Stage
+from attnlab_theory.conform.kind import Kind, Stage, law
 from attnlab_theory.conform.kinds.mixer import LOUD, WIDTHS, mixes_tokens
 from attnlab_theory.conform.operands import OPERANDS, Bound
 from attnlab_theory.conform.rows import unequal
@@ -144,17 +144,13 @@ def hides(judge: Judge) -> dict[str, Any]:
     return {"chunked": False} if judge.convention.chosen.get("first only") else {}
 
 
-def of_type(kind: str) -> Law:
+@law
+def of_type(judge: Judge, kind: str) -> Finding:
     """The law that decoding in another type gives the whole in that type."""
-
-    def law(judge: Judge) -> Finding:
-        pairs = [
-            Pair(case.replaced(parts=(1,) * 8), case)
-            for case in judge.cases([{"length": 8, "seed": 1, "type": kind}])
-        ]
-        return judge.same(pairs, lambda outcome: outcome.case["parts"] is None)
-
-    return law
+    pairs = [
+        Pair(case.replaced(parts=(1,) * 8), case) for case in judge.cases([{"length": 8, "seed": 1, "type": kind}])
+    ]
+    return judge.same(pairs, lambda outcome: outcome.case["parts"] is None)
 
 
 def wider(case: Case) -> Sequence[str]:

@@ -16,7 +16,7 @@ from attnlab_theory.conform.chance import ALPHA, agrees, drawn, judged, seeded
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Number, Verdict
 from attnlab_theory.conform.identities import untouched
 from attnlab_theory.conform.judge import Judge
-from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Stage
+from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage, law
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.stats import bounded, proportion
@@ -105,20 +105,17 @@ def wrong(found: Drops, fact: str, given: float, expected: float, statistic: str
     return Finding(verdict=Verdict.FAILS, case=found.case, number=number, fact=fact, about=about, failures=1)
 
 
-def without(**switches: Any) -> Law:
+@law
+def without(judge: Judge, **switches: Any) -> Finding:
     """The law that nothing is dropped, by a rate of 0 or out of training."""
-
-    def law(judge: Judge) -> Finding:
-        given = {name: x for name, x in switches.items() if name in judge.convention.names}
-        sizes = [(5, None), (5, "large"), (5, "offset"), (17, None), (65, None), (1, None)]
-        specs = [
-            {"length": n, "values": values, "seed": n, "draw": draw, "rate": 0.5, **given}
-            for n, values in sizes[: 4 if judge.compiles else None]
-            for draw in (0, 1)
-        ]
-        return judge.values(judge.cases(specs)) if given else NOT_TRIED
-
-    return law
+    given = {name: x for name, x in switches.items() if name in judge.convention.names}
+    sizes = [(5, None), (5, "large"), (5, "offset"), (17, None), (65, None), (1, None)]
+    specs = [
+        {"length": n, "values": values, "seed": n, "draw": draw, "rate": 0.5, **given}
+        for n, values in sizes[: 4 if judge.compiles else None]
+        for draw in (0, 1)
+    ]
+    return judge.values(judge.cases(specs)) if given else NOT_TRIED
 
 
 def weights(judge: Judge) -> Finding:

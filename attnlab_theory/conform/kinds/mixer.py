@@ -24,7 +24,7 @@ from attnlab_theory.conform.identities import (
     untouched,
 )
 from attnlab_theory.conform.judge import Judge, Pair
-from attnlab_theory.conform.kind import Chosen, Kind, Law, Stage
+from attnlab_theory.conform.kind import Chosen, Kind, Law, Stage, law
 from attnlab_theory.conform.sensitivity import most_apart, of_layers, peak
 
 WIDTHS = (8, 16, 32, 64, 4, 128, 256, 512, 768, 12, 24, 48, 2, 1)
@@ -116,21 +116,16 @@ def causality(judge: Judge) -> Finding:
     return next((each for each in found if each.verdict is Verdict.FAILS), found[0])
 
 
-def of_type(kind: str) -> Law:
+@law
+def of_type(judge: Judge, kind: str) -> Finding:
     """The law that the same numbers in another type give the same; all of it may be refused."""
-
-    def law(judge: Judge) -> Finding:
-        wanted = [{"length": 12, "seed": seed, "edits": (ROUNDED[kind],)} for seed in range(3)]
-        pairs = [
-            Pair(case.replaced(type=kind), case) for case in judge.cases(wanted) if judge.cases([{"type": kind}])
-        ]
-        found = judge.same(pairs, lambda outcome: outcome.case.type == kind)
-        if kind == "float64" and judge.convention.chosen["hides_future"]:
-            # A leak fails as one; whether it is float32 that rounds is told here.
-            future(LEAKS[:1], (), LOUD, type=kind)(judge)
-        return found
-
-    return law
+    wanted = [{"length": 12, "seed": seed, "edits": (ROUNDED[kind],)} for seed in range(3)]
+    pairs = [Pair(case.replaced(type=kind), case) for case in judge.cases(wanted) if judge.cases([{"type": kind}])]
+    found = judge.same(pairs, lambda outcome: outcome.case.type == kind)
+    if kind == "float64" and judge.convention.chosen["hides_future"]:
+        # A leak fails as one; whether it is float32 that rounds is told here.
+        future(LEAKS[:1], (), LOUD, type=kind)(judge)
+    return found
 
 
 MIXER = Kind(

@@ -40,7 +40,7 @@ from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.harness import RESETS
 from attnlab_theory.conform.identities import again, all_lengths, alone, future, prefixes, untouched
 from attnlab_theory.conform.judge import Judge, Pair
-from attnlab_theory.conform.kind import Kind, Law, Stage
+from attnlab_theory.conform.kind import Kind, Law, Stage, law
 from attnlab_theory.conform.kinds.mixer import SAME, is_itself
 from attnlab_theory.conform.operands import OPERANDS, Bound
 from attnlab_theory.conform.padding import REAL, TOKENS, masked, padded_at, padded_cache, takes_padding
@@ -155,19 +155,16 @@ def of_logits(judge: Judge, pair: Pair, answer: Answer, right: Answer, error: fl
     return within
 
 
-def seen(name: str, law: Law) -> Law:
+@law
+def seen(judge: Judge, name: str, inner: Law) -> Finding:
     """A law of models that look back, whose tolerances are less than the range of their logits."""
-
-    def seen_law(judge: Judge) -> Finding:
-        if judge.convention.chosen["loose"] and name not in BLIND[1:]:
-            return Finding(verdict=Verdict.NOT_JUDGED, tried=0)
-        found = law(judge)
-        if found.verdict is Verdict.HOLDS and judge.convention.chosen["looks back"] < LEAST and name not in BLIND:
-            about = {"power": judge.convention.chosen["looks back"]}
-            return dataclasses.replace(found, verdict=Verdict.NOT_JUDGED, fact="hardly", about=about)
-        return found
-
-    return seen_law
+    if judge.convention.chosen["loose"] and name not in BLIND[1:]:
+        return Finding(verdict=Verdict.NOT_JUDGED, tried=0)
+    found = inner(judge)
+    if found.verdict is Verdict.HOLDS and judge.convention.chosen["looks back"] < LEAST and name not in BLIND:
+        about = {"power": judge.convention.chosen["looks back"]}
+        return dataclasses.replace(found, verdict=Verdict.NOT_JUDGED, fact="hardly", about=about)
+    return found
 
 
 def changes(judge: Judge) -> list[dict[str, str]]:
@@ -258,5 +255,5 @@ MODEL = Kind(
     declares=("vocabulary",),
     tolerance=of_logits,
     refuses_lengths=True,
-    laws={name: seen(name, law) for name, law in LAWS.items()},
+    laws={name: seen(name, each) for name, each in LAWS.items()},
 )

@@ -28,7 +28,7 @@ from attnlab_theory.conform.identities import (
     wholes,
 )
 from attnlab_theory.conform.judge import Judge, Pair
-from attnlab_theory.conform.kind import Chosen, Kind, Law, Stage
+from attnlab_theory.conform.kind import Chosen, Kind, Stage, law
 from attnlab_theory.conform.operands import OPERANDS
 
 DECAYS = ("log decay", "decay")
@@ -129,17 +129,14 @@ def last_state(judge: Judge) -> Finding:
     return judge.same(pairs)
 
 
-def of_type(kind: str) -> Law:
+@law
+def of_type(judge: Judge, kind: str) -> Finding:
     """The law that all ways to one answer agree in a type, where the target is judged in float64."""
-
-    def law(judge: Judge) -> Finding:
-        if judge.convention.chosen["type"] == "float32":
-            return NOT_TRIED
-        if kind == "float64" and judge.convention.chosen["inside"]:
-            return Finding(verdict=Verdict.CONVENTION, fact="inside")
-        return all_ways(judge, (2, 17, 65), (2, 17, 65), type=kind)
-
-    return law
+    if judge.convention.chosen["type"] == "float32":
+        return NOT_TRIED
+    if kind == "float64" and judge.convention.chosen["inside"]:
+        return Finding(verdict=Verdict.CONVENTION, fact="inside")
+    return all_ways(judge, (2, 17, 65), (2, 17, 65), type=kind)
 
 
 def decays(judge: Judge) -> Finding:
@@ -185,10 +182,12 @@ RECURRENCE = Kind(
     laws={
         "two parts": in_parts(LENGTHS, COMPILED, lambda n: [(cut, n - cut) for cut in cuts(n, 16, 64)]),
         "one by one": in_parts((2, 5, 17, 66), (5,), lambda n: [(1,) * n]),
-        "several parts": in_parts(map(sum, PARTS), (), lambda n: [x for x in PARTS if sum(x) == n]),
+        "several parts": in_parts([*map(sum, PARTS)], (), lambda n: [x for x in PARTS if sum(x) == n]),
         "last state": last_state,
         "chunks": in_chunks(LENGTHS, COMPILED, CHUNKS, FEW_CHUNKS),
-        "chunks in parts": in_parts(map(sum, CHUNKED), (), lambda n: [x for x in CHUNKED if sum(x) == n], (4, 16)),
+        "chunks in parts": in_parts(
+            [*map(sum, CHUNKED)], (), lambda n: [x for x in CHUNKED if sum(x) == n], (4, 16)
+        ),
         "against": beside_another(LENGTHS, COMPILED),
         "decays": decays,
         "float32": of_type("float32"),
