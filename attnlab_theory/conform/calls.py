@@ -48,22 +48,14 @@ class Answer(NamedTuple):
 
 def call(
     caller: Caller,
-    *given: np.ndarray | Kept,
-    named: Mapping[str, np.ndarray | Kept] | None = None,
-    plain: Mapping[str, Any] | None = None,
-    random: Mapping[str, Sequence[Any]] | None = None,
-    framework: str = "numpy",
+    given: Sequence[np.ndarray | Kept] = (),
+    named: Mapping[str, np.ndarray | Kept] = {},
+    *,
+    framework: str,
     kind: str = "float32",
-    keep: Sequence[int | str] = (),
-    method: str = "",
-    strided: bool | str = False,
-    number: int = 0,
-    part: Sequence[str] = (),
-    reads: bool = True,
-    watched: bool = False,
-    rows: Sequence[int] = (),
-    batch: int = 0,
-    more: Mapping[str, Any] | None = None,
+    strided: str = "",
+    plain: Mapping[str, Any] = {},
+    **more: Any,
 ) -> Answer:
     """Make one call.
 
@@ -71,42 +63,24 @@ def call(
         caller: of the target.
         given: the arguments by their place. Whole numbers stay whole.
         named: arrays and kept objects by name.
-        plain: numbers and flags by name.
-        random: sources of randomness by name, each a style and a seed: `frameworks.generators`.
         framework: whose arrays the target takes.
         kind: the type of the numbers; bfloat16 is handed over as float32 that hold its numbers.
-        keep: places, among what is returned, of objects to keep for a later call. A name is an attribute or a key
-            of what is returned, and the empty name is all of it.
-        method: of the target, if that is an object; empty calls the object itself.
-        strided: how the arrays lie in memory: a word of `exchange.lain`; true is every second row of larger ones.
-        number: of the object, if the target is a class; each is made when it is first called.
-        part: where the output is found, if an object is returned: the first of these names that it has.
-        reads: whether numbers are expected.
-        watched: whether to tell which types take part.
-        rows: the rows of the kept object that is given, in another order: by the method, or by its arrays.
-        batch: how many rows that object has.
+        strided: how the arrays lie in memory: a word of `exchange.lain`.
+        plain: numbers and flags by name.
         more: of the plan, as `harness.Host.call` has it. A cotangent is the last array, and not one of these.
     """
-    names = dict(named or {})
-    arrays = [x for x in (*given, *names.values()) if not isinstance(x, Kept)]
+    arrays = [x for x in (*given, *named.values()) if not isinstance(x, Kept)]
     plan = {
         "framework": framework,
         "kind": kind,
         "strided": strided,
-        "names": [name for name, x in names.items() if not isinstance(x, Kept)],
-        "plain": dict(plain or {}),
-        "random": {name: list(each) for name, each in (random or {}).items()},
+        "names": [name for name, x in named.items() if not isinstance(x, Kept)],
+        "plain": plain,
         "places": {str(i): x.number for i, x in enumerate(given) if isinstance(x, Kept)},
-        "kept": {name: x.number for name, x in names.items() if isinstance(x, Kept)},
-        "keep": list(keep),
-        "method": method,
-        "object": number,
-        "part": list(part),
-        "reads": reads,
+        "kept": {name: x.number for name, x in named.items() if isinstance(x, Kept)},
         "gradients": False,
-    } | ({"watched": True} if watched else {})
-    plan |= {"rows": list(rows), "batch": batch} if rows else {}
-    plan |= more or {}
+        **more,
+    }
     if isinstance(cotangent := plan.get("cotangent"), np.ndarray):
         arrays.append(cotangent)
         plan["cotangent"] = True

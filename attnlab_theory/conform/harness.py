@@ -78,15 +78,14 @@ class Host:
                 later calls, and `places` and `kept`, which hand it over by place and by name. `object` numbers the
                 objects of a class. `part` names where the output is found in an object that is returned. `reads` is
                 false if no numbers are expected, and `gradients` if torch need not keep track of them; `tracked`
-                wants those of all arrays, or of some by their places. `by_name` names q, k and v where they have no
-                places. With `cotangent` the last array is one, and the gradients come back in place of the output,
-                end to end. `shared` hands over q in every place, and `times` makes the call again, and compares.
-                `overwrites` calls with twice the arrays, and looks whether the first output stays. `random` names
-                sources of randomness: `frameworks.generators`. `watched` tells as `narrow` which types narrower
-                than float64 take part. `here` is true in the process of the user, who may interrupt. `rows` puts
-                the rows of what was kept in another order: by a method, or its arrays of `batch` rows. `forms`
-                makes something else of an array that is named: by the array's name in code, and the code. `of` is
-                the place of the output in a tuple that is returned.
+                wants those of all arrays, or of some by their places. With `cotangent` the last array is one, and
+                the gradients come back in place of the output, end to end. `shared` hands over q in every place,
+                and `times` makes the call again, and compares. `overwrites` calls with twice the arrays, and looks
+                whether the first output stays. `random` names sources of randomness: `frameworks.generators`.
+                `watched` tells as `narrow` which types narrower than float64 take part. `here` is true in the
+                process of the user, who may interrupt. `rows` puts the rows of what was kept in another order: by a
+                method, or its arrays of `batch` rows. `forms` makes something else of an array that is named: by
+                the array's name in code, and the code. `of` is the place of the output in a tuple that is returned.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -112,9 +111,6 @@ class Host:
             for name, (array, code) in plan.get("forms", {}).items():
                 named[name] = eval(code, {array: named[name]})
             placed = [handed[0]] * places if plan.get("shared") else [*handed[:places]]
-            by_name = plan.get("by_name", ())
-            named |= dict(zip(by_name, placed, strict=False))
-            placed = placed[len(by_name) :]
             for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
                 placed.insert(int(place), self._again(number))
             target = self._object(plan.get("object", 0))

@@ -243,11 +243,11 @@ class Recording:
 
     def _passes(self, plan: dict[str, Any], arrays: int) -> None:
         """Remember which parameters of a method were handed over: by name, and those in front by place."""
-        method, kept, by_name = plan.get("method", ""), plan.get("kept", {}), plan.get("by_name", ())
-        named = len(plan["names"]) + len(by_name) + bool(plan.get("cotangent"))
+        method, kept, named = plan.get("method", ""), plan.get("kept", {}), len(plan["names"])
+        named += bool(plan.get("cotangent"))
         places = arrays - named + len(plan.get("places", {}))
         front = [name for name, kind, _ in self._parameters(method) if kind in PLACED][:places]
-        names = {*front, *plan["names"], *plan["plain"], *plan.get("random", {}), *kept, *by_name}
+        names = {*front, *plan["names"], *plan["plain"], *plan.get("random", {}), *kept}
         self._passed.setdefault(method, set()).update(names)
 
     def _parameters(self, method: str) -> Sequence[Sequence[Any]]:

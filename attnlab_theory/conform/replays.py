@@ -172,7 +172,6 @@ class _Script:
             values = [
                 f"{v}.requires_grad_()" if x.dtype.kind == "f" else v for v, x in zip(values, arrays, strict=True)
             ]
-        operands = [f"{name}=" for name in plan.get("by_name", ())] or [""] * first
         placed, by_name = values[:first], values[first:]
         if plan.get("shared"):
             self.made.append(f"x{i} = {placed[0]}")
@@ -192,7 +191,6 @@ class _Script:
         if cotangent is not None:
             self._pulled(i, function, [*placed, *by_name], names, said[len(names) :], cotangent, made)
             return
-        placed = [*map("".join, zip(operands, placed, strict=False)), *placed[len(operands) :]]
         asked = f"{function}({', '.join([*placed, *said])})"
         if made.back.report.get("differs"):
             asked = f"[{asked} for _ in range({plan['times']})]"
@@ -217,9 +215,8 @@ class _Script:
         """The gradients of sum(c * output)."""
         plan, first = made.plan, len(values) - len(names)
         inputs = [f"a{n}" for n in range(len(values))]
-        operands = [f"{name}=" for name in plan.get("by_name", ())] or [""] * first
         handed = [
-            *map("".join, zip(operands, inputs[:first], strict=True)),
+            *inputs[:first],
             *(f"{name}={a}" for name, a in zip(names, inputs[first:], strict=True)),
             *said,
         ]
