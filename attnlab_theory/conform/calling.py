@@ -44,44 +44,18 @@ UNKNOWN_TYPES = (("bfloat16", "numpy"), ("float64", "jax"))
 """The types that a framework does not have."""
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
 class Uncallable(Exception):
-    """A target that can be called in no way, or whose answers no convention explains."""
+    """A target that can be called in no way, or whose answers no convention explains.
 
-    parameter: str = ""
-    """One that must be given, and of which nothing is known."""
-    troubles: Sequence[Trouble] = ()
-    """How many trial calls were made."""
-    shows: bool = True
-    """Whether its parameters can be seen."""
-    takes: Sequence[str] = ()
-    """Its first parameters, where they are fewer than there must be."""
-    by_name: Sequence[str] = ()
-    """Its parameters without a place, where that is so."""
-    role: str = ""
-    """That of a parameter which can say nothing, so that another kind must judge it."""
-    learns: Sequence[str] = ()
-    """The parameters of a module that projects."""
-    draws: bool = False
-    """Whether it draws random numbers."""
-    convention: str = ""
-    """One that cannot be what was declared, or that has to be declared."""
-    value: str = ""
-    """What was declared, or what is nearest."""
-    residual: float = 0.0
-    """How far off the nearest is."""
-    choices: Sequence[str] = ()
-    """What could have been declared."""
-    vocabularies: tuple[int, ...] = ()
-    """How many token ids two targets have, which have to have as many."""
-    lacks: str = ""
-    """What a target must have, and has not."""
-    differs: bool = False
-    """Whether two equal calls of a module in training mode differ."""
-    ways: Sequence[str] = ()
-    """The roles of which it has none, and needs one."""
-    must: Sequence[str] = ()
-    """The roles of which it has none, and needs each."""
+    Args:
+        fact: why, by its key in `say.REFUSED`.
+        troubles: of trial calls.
+        about: the data of the fact.
+    """
+
+    def __init__(self, fact: str, troubles: Sequence[Trouble] = (), **about: Any) -> None:
+        super().__init__(fact)
+        self.fact, self.troubles, self.about = fact, troubles, about
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -344,8 +318,7 @@ def ask(
     convention: Convention,
     case: Case,
     made: Mapping[str, Any] | None = None,
-    watched: bool = False,
-    more: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any] = {},
 ) -> Answer:
     """Ask one case: by one call, or by one for each of its parts, which continues the state of the part before.
 
@@ -355,7 +328,6 @@ def ask(
         convention: how it is called.
         case: what is asked.
         made: other arrays than those of the case.
-        watched: whether to tell which types take part.
         more: of the plan, as `harness.Host.call` has it.
     """
     parts, steps, found = case["parts"], convention.steps, convention
@@ -369,7 +341,7 @@ def ask(
             )
     if parts and convention.chosen.get("flat"):
         parts = (1,) * sum(parts)
-    thread = Thread(kind, caller, found, case, made, watched, more)
+    thread = Thread(kind, caller, found, case, made, more)
     answers = list[Answer]()
     for size in parts or (None,):
         answers.append(thread.feed(size))
@@ -386,13 +358,7 @@ class Thread:
     """A sequence that is fed to a cache, a few tokens at a time.
 
     Args:
-        kind: what is promised.
-        caller: of the target.
-        convention: how it is called.
-        case: whose tokens are fed.
-        made: other arrays than those of the case.
-        watched: whether to tell which types take part.
-        more: of the plan, as `harness.Host.call` has it.
+        kind, caller, convention, case, made, more: as in `ask`.
         note: is told each answer.
     """
 
@@ -403,13 +369,12 @@ class Thread:
         convention: Convention,
         case: Case,
         made: Mapping[str, Any] | None = None,
-        watched: bool = False,
-        more: Mapping[str, Any] | None = None,
+        more: Mapping[str, Any] = {},
         note: Callable[[Case, Answer], None] = lambda case, answer: None,
     ) -> None:
         self.kind, self.caller, self.convention, self.case = kind, caller, convention, case
         self.made = case.operands() if made is None else made
-        self.watched, self.more, self.note = watched, more, note
+        self.more, self.note = more, note
         self.begin = 0
         self.state: Sequence[Kept] = ()
         self.places: list[int] = []
@@ -429,8 +394,8 @@ class Thread:
         self._goes_on(reply.kept if self.convention.kept else (), reply.one)
 
     def _call(self, *given: Kept, **more: Any) -> Any:
-        number, framework = self.case["object"] or 0, self.convention.framework
-        return call(self.caller, *given, framework=framework, number=number, keep=("",), reads=False, **more)
+        more |= {"object": self.case["object"] or 0, "keep": [""], "reads": False}
+        return call(self.caller, given, framework=self.convention.framework, **more)
 
     def _goes_on(self, state: Sequence[Kept], one: Sequence[int]) -> None:
         self.state = state
@@ -455,7 +420,6 @@ class Thread:
                 self.state,
                 made=self.made,
                 named=named,
-                watched=self.watched,
                 more=self.more,
             )
             answer = answer if answer.trouble else read(self.kind, self.convention, answer, part)
@@ -478,7 +442,7 @@ class Thread:
         for kept in self.state or (None,):
             given = () if kept is None else (kept,)
             batch = self.case["batch"]
-            reply = self._call(*given, method=next(iter(methods), ""), rows=rows, batch=batch)
+            reply = self._call(*given, method=next(iter(methods), ""), rows=[*rows], batch=batch)
             self.trouble = self.trouble or reply.trouble
             found += reply.kept
         self.state = found if self.state else ()
@@ -494,8 +458,7 @@ def raw(
     *,
     made: Mapping[str, Any] | None = None,
     named: Mapping[str, np.ndarray] | None = None,
-    watched: bool = False,
-    more: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any] = {},
 ) -> Answer:
     """Make one call, and leave the axes as they come."""
     tokens, steps = size or case["queries"] or 0, convention.steps
@@ -510,23 +473,19 @@ def raw(
     at = convention.layout.find("t") if convention.chosen.get("flat") and size else None
     answer = call(
         caller,
-        *(values[name] if at is None else values[name].squeeze(at) for name in places),
-        named={**arrays, **dict(zip(convention.kept, state, strict=False))},
+        [values[name] if at is None else values[name].squeeze(at) for name in places],
+        {**arrays, **dict(zip(convention.kept, state, strict=False))},
         plain={**convention.always, **{x: y for x, y in values.items() if x not in arrays and x not in places}},
         framework=convention.framework,
         kind=case.type,
-        keep=convention.keeps if size is not None else (),
-        method=steps.method if steps else "",
-        part=convention.outputs,
         strided=case["memory"] or "",
-        number=case["object"] or convention.number,
-        watched=watched,
-        more={
-            **(more or {}),
-            **({"forms": forms} if forms else {}),
-            **({} if convention.part is None else {"of": convention.part}),
-        },
-        random=convention.random(case),
+        keep=[*convention.keeps] if size is not None else [],
+        method=steps.method if steps else "",
+        part=[*convention.outputs],
+        object=case["object"] or convention.number,
+        forms=forms,
+        **({} if convention.part is None else {"of": convention.part}),
+        **{"random": convention.random(case), **more},
     )
     if answer.trouble:
         return Answer(answer.trouble)
@@ -669,10 +628,11 @@ def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
         if best is not None and best.residual < kind.near:
             break
     if best is None:
-        raise Uncallable(troubles=[*dict.fromkeys(refused)], learns=caller.about().get("learns", ()))
+        learns = caller.about().get("learns", ())
+        raise Uncallable("projects" if learns else "", [*dict.fromkeys(refused)], learns=learns)
     if best.residual > kind.near and kind.declare and kind.declare not in declared:
         value = str(best.chosen[kind.declare])
-        raise Uncallable(convention=kind.declare, value=value, residual=best.residual)
+        raise Uncallable("unexplained", convention=kind.declare, value=value, residual=best.residual)
     best = dataclasses.replace(best, defaults=caller.about().get("defaults", {}))
     for stage in kind.stages[1:]:
         if stage.needs in best.names:
@@ -685,28 +645,28 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
     about = caller.about()
     parameters = about["parameters"]
     if not parameters and not (kind.placed and parameters is None):
-        raise Uncallable(shows=parameters is not None)
+        raise Uncallable("hidden" if parameters is None else "nothing")
     bound = Bound(parameters, kind.operands, kind.unnamed, kind.placed)
     bound.names |= kind.unseen if parameters is None else {}
     if any(role not in bound.names for role in kind.placed):
         by_name = [name for name, each, _ in parameters or () if each == "KEYWORD_ONLY"]
         takes = [name for name, each, _ in parameters or () if each != "VAR_KEYWORD" and name not in by_name]
-        raise Uncallable(takes=takes, by_name=by_name)
+        raise Uncallable("other inputs", takes=takes or ["nothing"], by_name=by_name)
     if missing := [role for role in kind.must if role not in bound.names]:
-        raise Uncallable(must=missing)
+        raise Uncallable("lacks role", role=missing[0])
     if bound.unknown:
-        raise Uncallable(parameter=bound.unknown[0])
+        raise Uncallable("unknown", parameter=bound.unknown[0])
     for role, other in kind.stands.items():
         if kind.usual.get(role) is not None and role not in bound.names and other in bound.names:
             bound.names[role] = bound.names.pop(other)
             bound.required |= {role} if other in bound.required else set()
     for role in bound.required & {*kind.operands}:
         if OPERANDS[role].must and kind.usual.get(role) is None:
-            raise Uncallable(parameter=bound.names[role], role=role)
+            raise Uncallable("another kind", parameter=bound.names[role], role=role)
     for stage in kind.stages:
         for name, values in (*stage.forms.items(), *stage.choices.items()):
             if name == "pairs" and not callable(values) and declared.get(name, values[0]) not in values:
-                raise Uncallable(convention=name, value=declared[name])
+                raise Uncallable("no value", convention=name, value=declared[name])
     defaults = about.get("defaults", {})
     off = {name: x for name, x in bound.off.items() if name not in defaults or bool(defaults[name]) != bool(x)}
     flags = {role: name for role, name in bound.names.items() if OPERANDS[role].is_flag}
@@ -714,7 +674,7 @@ def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
         if declared[role] == "none":
             del bound.names[role]
         elif declared[role] not in OPERANDS[role].meanings:
-            raise Uncallable(convention=role, value=declared[role])
+            raise Uncallable("no value", convention=role, value=declared[role])
     return Convention(
         framework="",
         names=bound.names,
@@ -809,7 +769,7 @@ def _searched(
                 if is_new:
                     refused.append(answer.trouble.of(trial.call(case)))
                 if is_new and sum(each.costs for each in refused) >= MOST_HUNG:
-                    raise Uncallable(troubles=[*dict.fromkeys(refused)])
+                    raise Uncallable("", [*dict.fromkeys(refused)])
                 continue
             more = kind.known(answer.numbers, case, chosen) if kind.known else {}
             error = np.inf if "" in more.values() else _score(kind, caller, trial, case, answer, made)
@@ -879,7 +839,7 @@ def _values(
         known = [] if is_free else [str(x) for x in {**forms, **choices}.get(name, ())]
         # A single one is where a search begins that goes on after it.
         if len(known) > 1 and isinstance(value, str) and value not in known:
-            raise Uncallable(convention=name, value=value, choices=known)
+            raise Uncallable("no choice", convention=name, value=value, choices=known)
     forms, choices = (
         {name: (declared[name],) if name in declared else x for name, x in each.items()}
         for each in (forms, choices)

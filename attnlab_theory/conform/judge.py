@@ -111,7 +111,7 @@ class Judge:
         self.kind, self.caller, self.declared = kind, caller, declared
         self.convention = search(kind, caller, declared)
         if kind.ways and other is None and not {*kind.ways} & {*self.convention.names}:
-            raise Uncallable(ways=kind.ways)
+            raise Uncallable("one way", ways=kind.ways)
         self.other = None if other is None else Judge(dataclasses.replace(kind, ways=()), other, declared)
         self.accumulate = accumulate
         self.most_cases: int | None = None
@@ -265,20 +265,18 @@ class Judge:
         self,
         case: Case,
         made: Mapping[str, Any] | None = None,
-        watched: bool = False,
-        more: Mapping[str, Any] | None = None,
+        more: Mapping[str, Any] = {},
     ) -> Answer:
         """Make the calls of one case, and note what they did beside answering.
 
         Args:
             case: what is asked.
             made: other arrays than its own.
-            watched: whether to tell which types take part.
             more: of the plan, as `harness.Host.call` has it.
         """
         self.calls += len(case["parts"] or (1,))
         made = self.operands(case) if made is None else made
-        return self.noted(case, ask(self.kind, self.caller, self.convention, case, made, watched, more))
+        return self.noted(case, ask(self.kind, self.caller, self.convention, case, made, more))
 
     def thread(self, case: Case) -> Thread:
         """A cache that is fed the tokens of a case."""
@@ -478,7 +476,7 @@ class Judge:
             return True
         asked = self.other or self if pair.of_other else self
         both = (self, pair.right), (asked, pair.case)
-        return any(judge.is_narrow(case) or judge.ask(case, watched=True).narrow for judge, case in both)
+        return any(judge.is_narrow(case) or judge.ask(case, more={"watched": True}).narrow for judge, case in both)
 
     def is_narrow(self, case: Case) -> bool:
         """Whether slight changes of a call in float64 show that it is computed in float32 somewhere."""

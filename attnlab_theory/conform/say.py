@@ -127,8 +127,30 @@ CHOICES = {
 }
 """What a value of a convention means."""
 
-LACKS = {"look back": ", and a token does not look back at an earlier call"}
-"""What is said beside that of a target without a cache."""
+REFUSED = {
+    "projects": (
+        "is a module that projects, by {learns}. Write an adapter that makes it for any width, with identity "
+        "projections: {template}"
+    ),
+    "another kind": ": it must be given {parameter}: judge it --as {judged}, or {adapter}",
+    "unknown": ": nobody knows what to give for {parameter}; {adapter}",
+    "other inputs": ": it takes {takes}{only}, but is called as f({placed}); {adapter}",
+    "lacks role": "has no argument for a {role}, such as {known}; {adapter}",
+    "one way": "has no argument for {either}: say --against FILE.py::FUNCTION, another form of it, or {adapter}",
+    "vocabularies": "has {one} token ids, and the other {other}: --against compares those of one vocabulary",
+    "no cache": "has no parameter for a cache; {adapter}",
+    "looks not back": "has no parameter for a cache, and a token does not look back at an earlier call; {adapter}",
+    "training": "draws random numbers in training mode: two equal calls differ; hand over module.eval()",
+    "no choice": ": --{convention} is {choices}, not {value}",
+    "unexplained": (
+        ": its {convention} are none of {values}; the nearest, {value}, is off by {residual:.2g} of the output. "
+        "Say --{convention} to judge it by one of them"
+    ),
+    "no value": ": --{convention} {value} is not known here; it is {values}",
+    "nothing": "takes no arguments; {adapter}",
+    "hidden": "shows no arguments; {adapter}",
+}
+"""Why a target cannot be judged, and the remedy, after its name."""
 
 SHOWN = "a score of {fill:g} shows a hidden key, {down:g} does not"
 
@@ -295,21 +317,14 @@ FACTS = {
         "features do so"
     ),
     "scatters too much": "outputs scatter so much that a scale which is wrong by {pass:.0%} could pass",
-    "approximates, about": (
-        "{width:.2g} would be seen; a scale that is wrong by less than {pass:.0%} could pass; false alarms about "
-        "{alpha:g}"
-    ),
-    "approximates, unknown": (
-        "{width:.2g} would be seen; a scale that is wrong by less than {pass:.0%} could pass; how often a right "
-        "program fails is not known, for few draws make most of what outputs scatter"
+    "approximates": "{width:.2g} would be seen; a scale that is wrong by less than {pass:.0%} could pass; {alarms}",
+    "alarms": "false alarms about {alpha:g}",
+    "alarms unknown": (
+        "how often a right program fails is not known, for few draws make most of what outputs scatter"
     ),
     "does not shrink": "errors by {counts} features are {errors}: they do not fall",
     "too few draws": "errors by {counts} features are {errors}: too few draws",
-    "shrinks, about": "errors by {counts} features are {errors}; false alarms about {alpha:g}",
-    "shrinks, unknown": (
-        "errors by {counts} features are {errors}; how often a right program fails is not known, for few draws "
-        "make most of what outputs scatter"
-    ),
+    "shrinks": "errors by {counts} features are {errors}; {alarms}",
     "values of one": "values of one do not give one",
     "ones": "to {worst:.1g}",
     "seed ignored": "another seed gives the same numbers",
@@ -456,62 +471,28 @@ def uncallable(name: str, kind: Kind, error: "Uncallable", named: str = "", uses
         uses: the frameworks by which the target is written.
     """
     adapter = advice(named, uses)
-    if error.draws:
-        return (
-            f"{name} draws random numbers: the same call gives another answer. Switch dropout off: .eval() "
-            "on a module, or a function that hands over 0"
-        )
-    if error.learns:
-        return (
-            f"{name} is a module that projects, by {', '.join(error.learns)}. Write an adapter that makes it "
-            f"for any width, with identity projections: {command(named, 'torch')}"
-        )
-    if error.troubles:
+    if not error.fact:
         such = "; ".join(map(str, error.troubles[:2]))
         if all(each.costs for each in error.troubles):
             return f"{name}: {len(error.troubles)} trial calls hung. {such}"
         more = "Say --layout or --framework, or " if kind.placed else ""
         return f"{name} answered no trial call, such as {such}. {more}{adapter}"
-    if error.role:
-        judged = {"window": "sliding-window"}.get(error.role, error.role)
-        return f"{name}: it must be given {error.parameter}: judge it --as {judged}, or {adapter}"
-    if error.parameter:
-        return f"{name}: nobody knows what to give for {error.parameter}; {adapter}"
-    if error.takes or error.by_name:
-        takes = ", ".join(error.takes) or "nothing"
-        takes += f" and, by name only, {', '.join(error.by_name)}" * bool(error.by_name)
-        return f"{name}: it takes {takes}, but is called as f({', '.join(kind.placed)}); {adapter}"
-    if error.must:
-        known = " or ".join(OPERANDS[error.must[0]].spellings[:3:2])
-        return f"{name} has no argument for a {error.must[0]}, such as {known}; {adapter}"
-    if error.ways:
-        ways = " or for ".join(f"a {each}" for each in error.ways)
-        return (
-            f"{name} has no argument for {ways}: say --against FILE.py::FUNCTION, another form of it, or {adapter}"
-        )
-    if error.vocabularies:
-        one, other = error.vocabularies
-        return f"{name} has {one} token ids, and the other {other}: --against compares those of one vocabulary"
-    if error.lacks:
-        return f"{name} has no parameter for a cache{LACKS.get(error.lacks, '')}; {adapter}"
-    if error.differs:
-        return f"{name} draws random numbers in training mode: two equal calls differ; hand over module.eval()"
-    if error.choices:
-        return f"{name}: --{error.convention} is {', '.join(error.choices)}, not {error.value}"
-    if error.convention:
+    about = {x: ", ".join(y) if isinstance(y, list | tuple) else y for x, y in error.about.items()}
+    about |= {"adapter": adapter, "template": command(named, "torch"), "placed": ", ".join(kind.placed)}
+    if role := error.about.get("role"):
+        about["judged"] = {"window": "sliding-window"}.get(role, role)
+        about["known"] = " or ".join(OPERANDS[role].spellings[:3:2])
+    if by_name := about.get("by_name", ""):
+        by_name = f" and, by name only, {by_name}"
+    about |= {"only": by_name, "either": " or for ".join(f"a {each}" for each in error.about.get("ways", ()))}
+    if convention := about.get("convention"):
         stages = [each for stage in kind.stages for each in (stage.forms, stage.choices)]
-        values = next((x[error.convention] for x in stages if error.convention in x), ())
-        values = () if callable(values) else values
-        if error.residual:
-            return (
-                f"{name}: its {error.convention} are none of {', '.join(values)}; the nearest, {error.value}, is "
-                f"off by {error.residual:.2g} of the output. Say --{error.convention} to judge it by one of them"
-            )
-        operand = OPERANDS.get(error.convention)
-        values = ", ".join((*operand.meanings, "none") if operand else values)
-        values = " or ".join(values.rsplit(", ", 1))
-        return f"{name}: --{error.convention} {error.value} is not known here; it is {values}"
-    return f"{name} {'takes' if error.shows else 'shows'} no arguments; {adapter}"
+        values = next((x[convention] for x in stages if convention in x), ())
+        operand = OPERANDS.get(convention) if error.fact == "no value" else None
+        values = ", ".join((*operand.meanings, "none") if operand else () if callable(values) else values)
+        about["values"] = " or ".join(values.rsplit(", ", 1)) if error.fact == "no value" else values
+    words = REFUSED[error.fact].format(**about)
+    return name + " " * (not words.startswith(":")) + words
 
 
 def profile(found: "Convention", kind: Kind, declared: Mapping[str, Any], gives: str = "") -> list[tuple[str, str]]:

@@ -61,18 +61,18 @@ def test_what_is_declared_is_not_searched_and_a_contradiction_fails():
 
 
 @pytest.mark.parametrize(
-    ("target", "field", "value"),
+    ("target", "fact", "about", "errors"),
     [
-        (lambda heads, mystery_one, mystery_two: 0, "parameter", "mystery_two"),
-        (lambda: 0, "shows", True),
-        (lambda heads, length: 1 / 0, "troubles", None),
+        (lambda heads, mystery_one, mystery_two: 0, "unknown", {"parameter": "mystery_two"}, []),
+        (lambda: 0, "nothing", {}, []),
+        (lambda heads, length: 1 / 0, "", {"learns": []}, ["ZeroDivisionError"]),
     ],
 )
-def test_a_target_that_cannot_be_called_is_refused_by_a_value(target, field, value):
+def test_a_target_that_cannot_be_called_is_refused_by_a_value(target, fact, about, errors):
     with pytest.raises(Uncallable) as error:
         search(ALIBI, Direct(target), {})
-    found = getattr(error.value, field)
-    assert found == value if value is not None else found[0].error == "ZeroDivisionError"
+    assert (error.value.fact, error.value.about) == (fact, about)
+    assert [each.error for each in error.value.troubles][:1] == errors
     assert advice("alibi") in say.uncallable("it", ALIBI, error.value, "alibi")
 
 

@@ -52,13 +52,13 @@ def bound(about: Mapping[str, Any]) -> Convention:
         names.pop(lone, None)
     stands = [role for role in ("first place", "places") if role in names]
     if not {*CACHE, *stands} & {*names} and not begins:
-        raise Uncallable(lacks="cache")
+        raise Uncallable("no cache")
     for role in stands[1:]:
         names.pop(role)
     free = [name for name, kind, _ in parameters or () if "POSITIONAL_" in kind and name not in names.values()]
     inputs = must if len(must) in (1, 3) else free[: 1 - len(must)]
     if not inputs:
-        raise Uncallable(parameter=next(iter(must), "nothing"))
+        raise Uncallable("unknown", parameter=next(iter(must), "nothing"))
     placed = ("sequence",) if len(inputs) == 1 else ("q", "k", "v")
     inputs_by_role = dict(zip(placed, inputs, strict=True))
     flag = [name for name, *_ in about["parameters"] or () if name.lower() in OPERANDS["causal"].spellings]
@@ -109,7 +109,7 @@ def looks(judge: Judge) -> dict[str, Any]:
     # Every module of torch can be called, and says then if it has no `forward`.
     settle(judge, **{"steps only": trouble is not None and trouble.error == "NotImplementedError"})
     if not found.kept and not found.chosen["begins"] and not looks_back(judge):
-        raise Uncallable(lacks="look back")
+        raise Uncallable("looks not back")
     return {}
 
 

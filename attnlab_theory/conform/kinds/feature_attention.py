@@ -124,7 +124,7 @@ def tails(errors: np.ndarray) -> float:
 
 def alarms(heaviest: float) -> dict[str, Any]:
     """How often a right program fails, as far as that is known."""
-    return {"alarms": "unknown" if heaviest > TAILS else "about", "alpha": ALPHA}
+    return {"alarms": ("alarms unknown" if heaviest > TAILS else "alarms", {"alpha": ALPHA})}
 
 
 def by_seeds(judge: Judge, spec: dict[str, Any]) -> tuple[Case, np.ndarray]:
@@ -171,7 +171,7 @@ def approximates(judge: Judge) -> Finding:
     if about["pass"] > 1:
         return Finding(verdict=Verdict.NOT_JUDGED, tried=tried, fact="scatters too much", about=about)
     about |= alarms(about["heaviest"])
-    return Finding(verdict=Verdict.HOLDS, tried=tried, fact=f"approximates, {about['alarms']}", about=about)
+    return Finding(verdict=Verdict.HOLDS, tried=tried, fact="approximates", about=about)
 
 
 def failed(
@@ -220,7 +220,7 @@ def shrinks(judge: Judge) -> Finding:
         return Finding(verdict=Verdict.FAILS, tried=tried, fact="does not shrink", about=about)
     if last.high > max(first.low, 1e-9):
         return Finding(verdict=Verdict.NOT_JUDGED, tried=tried, fact="too few draws", about=about)
-    return Finding(verdict=Verdict.HOLDS, tried=tried, fact=f"shrinks, {about['alarms']}", about=about)
+    return Finding(verdict=Verdict.HOLDS, tried=tried, fact="shrinks", about=about)
 
 
 def constant(judge: Judge) -> Finding:

@@ -79,7 +79,7 @@ def is_itself(judge: Judge) -> dict[str, Any]:
     case = judge.cases([SAME])[0]
     first, second = judge.remembered(case), judge.ask(case)
     if judge.caller.about()["training"] and most_apart(first.numbers, second.numbers) > 0:
-        raise Uncallable(differs=True)
+        raise Uncallable("training")
     return {}
 
 

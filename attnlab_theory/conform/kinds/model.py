@@ -72,7 +72,7 @@ def bound(about: Mapping[str, Any]) -> Convention:
     named = [name for name, *_ in parameters if name.lower() in OPERANDS["ids"].spellings]
     ids = next(iter(named or places), "ids")
     if must := [name for name in known.unknown if name != ids]:
-        raise Uncallable(parameter=must[0])
+        raise Uncallable("unknown", parameter=must[0])
     resets = () if {"cache", "first place"} & {*names} else RESETS
     begins = next((each for each in resets if each in about.get("methods", {})), "")
     return Convention(
@@ -99,8 +99,8 @@ def vocabulary(judge: Judge) -> dict[str, Any]:
         low, high = (middle, high - 1) if is_taken(middle := (low + high) // 2) else (low, middle - 1)
     settle(judge, vocabulary=max(high, low) + 1)
     if judge.other is not None and judge.other.convention.chosen["vocabulary"] != max(high, low) + 1:
-        both = judge.convention.chosen["vocabulary"], judge.other.convention.chosen["vocabulary"]
-        raise Uncallable(vocabularies=both)
+        one, other = (each.convention.chosen["vocabulary"] for each in (judge, judge.other))
+        raise Uncallable("vocabularies", one=one, other=other)
     return {}
 
 
@@ -133,7 +133,7 @@ def power(judge: Judge) -> dict[str, Any]:
     case = case_of(judge, 4, 5)
     one, two = judge.remembered(case), judge.ask(case.replaced(edits=others(case, ":, -2:-1")))
     if one.trouble or two.trouble:
-        raise Uncallable(troubles=[each.trouble for each in (one, two) if each.trouble])
+        raise Uncallable("", [each.trouble for each in (one, two) if each.trouble])
     settle(judge, spread=float(np.nan_to_num(one.numbers).std()))
     most = of_logits(judge, Pair(case, case), one, one, 0.0)(judge.gives)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -110,27 +110,14 @@ def _lay(judge: Judge) -> None:
 
 
 def settled(judge: Judge) -> Chosen:
-    """Refuse a target that draws random numbers: another seed, another answer. A call that fails is made again."""
+    """Refuse a module that projects. A call that fails is made again, and that it failed once is told."""
     case = judge.cases([{"length": 6, "width": 16, "value_width": 16}])[0]
-    seeds = (1, 1, 2, 3)
-    answers = [judge.ask(case, more={"random": {"": ["int", seed]}}) for seed in seeds]
-    learns = judge.caller.about().get("learns")
-    if learns and answers[0].trouble:
-        raise Uncallable(learns=learns)
-    died = next((answer.trouble for answer in answers if answer.trouble), None)
-    answers = [
-        judge.ask(case, more={"random": {"": ["int", seed]}}) if answer.trouble else answer
-        for seed, answer in zip(seeds, answers, strict=True)
-    ]
-    if not any(answer.trouble for answer in answers):
-        one, same, *others = (answer.numbers for answer in answers)
-        if np.array_equal(one, same, equal_nan=True) and not all(
-            np.array_equal(one, x, equal_nan=True) for x in others
-        ):
-            is_training = judge.caller.about()["training"]
-            raise Uncallable(differs=is_training, draws=not is_training)
-        if died:
-            judge.tell("the same call", "died once", {"trouble": died})
+    troubles = [judge.ask(case).trouble for _ in range(4)]
+    if troubles[0] and (learns := judge.caller.about().get("learns")):
+        raise Uncallable("projects", learns=learns)
+    died = next(filter(None, troubles), None)
+    if died and not judge.ask(case).trouble:
+        judge.tell("the same call", "died once", {"trouble": died})
     return {}
 
 
@@ -454,7 +441,7 @@ def padding(judge: Judge) -> Chosen:
             continue
         beside, fact = judge.kind.usual["causal"] or judge.wants("window"), "refused" if trouble else "unlike it"
         if must and beside:
-            raise Uncallable(parameter=name, troubles=[trouble] if trouble else [])
+            raise Uncallable("" if trouble else "unknown", [trouble] if trouble else [], parameter=name)
         if not must:
             judge.rebind(without=role)
         if beside:
