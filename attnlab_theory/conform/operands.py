@@ -1,16 +1,18 @@
 """What targets take, by its role: how its parameter is spelled, which axes it has, and how it is drawn."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Operand:
     """One thing that a target may take: a length, an array, a choice, or what an earlier call gave."""
 
-    spellings: tuple[str, ...]
-    """Names of its parameter, in small letters and without underscores at the ends."""
+    names: str
+    """Those of its parameter, in small letters and without underscores at the ends, a space between two."""
+    _: dataclasses.KW_ONLY
     axis: str = ""
     """The letter of the axis whose length it is."""
     is_own: bool = False
@@ -63,9 +65,10 @@ class Operand:
     is_square: bool = False
     """Whether it is about queries and keys alike, of which there are then as many."""
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
+    @functools.cached_property
+    def spellings(self) -> tuple[str, ...]:
+        """Its names, one by one."""
+        return tuple(self.names.split())
 
 
 NORMAL = {"": "r.standard_normal({n})"}
@@ -126,24 +129,24 @@ def _ends(axis: str) -> dict[str, Any]:
 
 
 ARRAY_OPERANDS: Mapping[str, Operand] = {
-    "q": Operand(spellings=("q", "query", "queries", "q_nope"), axes=("bhtd",), drawn=NORMAL),
-    "sequence": Operand(spellings=(), axes=("btd",), drawn=NORMAL),
+    "q": Operand("q query queries q_nope", axes=("bhtd",), drawn=NORMAL),
+    "sequence": Operand("", axes=("btd",), drawn=NORMAL),
     "ids": Operand(
-        spellings=("input_ids", "ids", "tokens", "token_ids"),
+        "input_ids ids tokens token_ids",
         axes=("bt",),
         # One of the first ids may stand for padding.
         drawn={"": "r.randint(4 * ({v} > 8), {v}, {n})"},
         type="int64",
     ),
-    "k": Operand(spellings=("k", "key", "keys"), axes=("bgsd",), drawn=NORMAL),
-    "v": Operand(spellings=("v", "value", "values"), axes=("bgse",), drawn=NORMAL),
+    "k": Operand("k key keys", axes=("bgsd",), drawn=NORMAL),
+    "v": Operand("v value values", axes=("bgse",), drawn=NORMAL),
     "dout": Operand(
-        spellings=("dout", "do", "d_out", "grad", "grad_output", "grad_out", "cotangent", "dy", "g", "upstream"),
+        "dout do d_out grad grad_output grad_out cotangent dy g upstream",
         axes=("bhte",),
         drawn=NORMAL,
     ),
     "pair mask": Operand(
-        spellings=("mask", "attn_mask", "attention_mask"),
+        "mask attn_mask attention_mask",
         axes=("11ts",),
         drawn={
             "all": "np.ones({n}, bool)",
@@ -167,7 +170,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         shapes=("--ts", "b1ts", "b-ts"),
     ),
     "bias": Operand(
-        spellings=("bias", "attn_bias", "attention_bias", "score_bias"),
+        "bias attn_bias attention_bias score_bias",
         axes=("1hts",),
         drawn={
             "normal": "r.standard_normal({n})",
@@ -184,10 +187,8 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         shapes=("-hts", "bhts"),
     ),
     "key lengths": Operand(
-        spellings=_words(
-            "lengths seqlens seq_lens seq_lengths kv_lengths key_lengths kv_lens valid_lens valid_lengths "
-            "key_value_seq_lengths seqlens_k cache_seqlens nonpad_kv_seqlen"
-        ),
+        "lengths seqlens seq_lens seq_lengths kv_lengths key_lengths kv_lens valid_lens valid_lengths "
+        "key_value_seq_lengths seqlens_k cache_seqlens nonpad_kv_seqlen",
         axes=("b",),
         drawn={"some": "({s} - {hidden})", "all": "np.full({n}, {s})"},
         type="int64",
@@ -195,7 +196,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         idle="all",
     ),
     "segments": Operand(
-        spellings=("segment_ids", "segments", "document_ids", "doc_ids", "sequence_ids"),
+        "segment_ids segments document_ids doc_ids sequence_ids",
         axes=("bs",),
         drawn={
             "documents": "((np.arange({s}) + np.arange({b})[:, None]) // 5)",
@@ -205,19 +206,13 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         has_own_order=True,
         idle="one",
     ),
-    "ends": Operand(spellings=("cu_seqlens", "cu_seq_lens", "cu_lens", "cu_seqlen"), **_ends("s"), is_square=True),
-    "query ends": Operand(spellings=("cu_seqlens_q", "cu_seq_lens_q", "cu_q_lens", "cu_lens_q"), **_ends("t")),
-    "key ends": Operand(
-        spellings=("cu_seqlens_k", "cu_seqlens_kv", "cu_seq_lens_k", "cu_kv_lens", "cu_lens_k"), **_ends("s")
-    ),
-    "longest": Operand(
-        spellings=("max_seqlen", "max_seqlen_q", "max_seq_len_q", "max_q_len", "max_s"), usual="{t}"
-    ),
-    "longest keys": Operand(
-        spellings=("max_seqlen_k", "max_seqlen_kv", "max_seq_len_k", "max_kv_len"), usual="{s}"
-    ),
+    "ends": Operand("cu_seqlens cu_seq_lens cu_lens cu_seqlen", **_ends("s"), is_square=True),
+    "query ends": Operand("cu_seqlens_q cu_seq_lens_q cu_q_lens cu_lens_q", **_ends("t")),
+    "key ends": Operand("cu_seqlens_k cu_seqlens_kv cu_seq_lens_k cu_kv_lens cu_lens_k", **_ends("s")),
+    "longest": Operand("max_seqlen max_seqlen_q max_seq_len_q max_q_len max_s", usual="{t}"),
+    "longest keys": Operand("max_seqlen_k max_seqlen_kv max_seq_len_k max_kv_len", usual="{s}"),
     "sinks": Operand(
-        spellings=("sinks", "sink", "attention_sinks", "attn_sinks", "sink_logits", "s_aux"),
+        "sinks sink attention_sinks attn_sinks sink_logits s_aux",
         axes=("h",),
         drawn={
             "normal": "r.standard_normal({n})",
@@ -228,30 +223,24 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         idle="none",
     ),
     "slopes": Operand(
-        spellings=("alibi_slopes", "slopes"),
+        "alibi_slopes slopes",
         axes=("h",),
         drawn={"halves": "(0.5 ** (1 + np.arange({h})))", "zeros": "np.zeros({n})"},
         has_own_order=True,
         idle="zeros",
     ),
-    "scale": Operand(spellings=("scale", "softmax_scale", "sm_scale", "scaling")),
+    "scale": Operand("scale softmax_scale sm_scale scaling"),
     "softcap": Operand(
-        spellings=(
-            *("softcap", "soft_cap", "logit_cap", "logits_soft_cap", "logit_softcap", "attn_logit_softcapping"),
-        ),
+        "softcap soft_cap logit_cap logits_soft_cap logit_softcap attn_logit_softcapping",
         must=True,
     ),
-    "window": Operand(spellings=("window", "window_size", "sliding_window", "local_window_size"), must=True),
-    "dropout": Operand(
-        spellings=("dropout", "dropout_p", "dropout_rate", "attn_dropout", "attention_dropout", "p_drop"), off=0.0
-    ),
-    "training": Operand(spellings=("training", "train", "is_training"), off=False),
-    "inference": Operand(spellings=("deterministic", "inference"), off=True),
-    "shares": Operand(spellings=("enable_gqa",)),
+    "window": Operand("window window_size sliding_window local_window_size", must=True),
+    "dropout": Operand("dropout dropout_p dropout_rate attn_dropout attention_dropout p_drop", off=0.0),
+    "training": Operand("training train is_training", off=False),
+    "inference": Operand("deterministic inference", off=True),
+    "shares": Operand("enable_gqa"),
     "mask": Operand(
-        spellings=_words(
-            "mask key_mask key_padding_mask padding_mask attention_mask attn_mask input_mask src_key_padding_mask"
-        ),
+        "mask key_mask key_padding_mask padding_mask attention_mask attn_mask input_mask src_key_padding_mask",
         axes=("bs",),
         drawn={
             # The last third of the keys is hidden, of every second batch element the first third.
@@ -269,15 +258,13 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         idle="all",
     ),
     "shift": Operand(
-        spellings=("bias", "shift", "offset", "score_bias", "logit_bias", "b"),
+        "bias shift offset score_bias logit_bias b",
         axes=("",),
         drawn={"": "(-1 - r.random_sample({n}))"},
     ),
     "blocks": Operand(
-        spellings=_words(
-            "block_mask mask_mod blocks block_layout block_map mask_fn mask_function block_maps mask_func "
-            "block_sparse_mask"
-        ),
+        "block_mask mask_mod blocks block_layout block_map mask_fn mask_function block_maps mask_func "
+        "block_sparse_mask",
         axes=("bhij", "11ij"),
         drawn={
             # Every query sees a block, and beside a hidden future that of itself.
@@ -298,38 +285,29 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         idle="all",
     ),
     "key pages": Operand(
-        spellings=_words(
-            "k_pages key_pages k_cache key_cache k_pool key_pool pages_k k_blocks kp k_cache_pages k_page_pool "
-            "keys k"
-        ),
+        "k_pages key_pages k_cache key_cache k_pool key_pool pages_k k_blocks kp k_cache_pages k_page_pool keys k",
         axes=("pzgd", "pgzd", "gpzd"),
         drawn=NORMAL,
         has_own_order=True,
     ),
     "value pages": Operand(
-        spellings=_words(
-            "v_pages value_pages v_cache value_cache v_pool value_pool pages_v v_blocks vp v_cache_pages "
-            "v_page_pool values v"
-        ),
+        "v_pages value_pages v_cache value_cache v_pool value_pool pages_v v_blocks vp v_cache_pages v_page_pool "
+        "values v",
         axes=("pzge", "pgze", "gpze"),
         drawn=NORMAL,
         has_own_order=True,
     ),
     "block table": Operand(
-        spellings=_words(
-            "block_table block_tables page_table page_tables page_indices block_indices pages table tables "
-            "kv_page_indices page_ids"
-        ),
+        "block_table block_tables page_table page_tables page_indices block_indices pages table tables "
+        "kv_page_indices page_ids",
         axes=("bm",),
         drawn={"": "r.permutation({p})[:{b} * {m}].reshape({n})"},
         type="int32",
         has_own_order=True,
     ),
     "lengths": Operand(
-        spellings=_words(
-            "lengths seq_lens seqlens context_lens kv_lens cache_seqlens cache_lens seq_lengths context_lengths "
-            "kv_lengths seqused_k seqlens_k cache_lengths lens length"
-        ),
+        "lengths seq_lens seqlens context_lens kv_lens cache_seqlens cache_lens seq_lengths context_lengths "
+        "kv_lengths seqused_k seqlens_k cache_lengths lens length",
         axes=("b",),
         drawn={
             "": "{t} + r.randint(0, {m} * {z} - {t} + 1, {n})",
@@ -340,36 +318,34 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         type="int32",
         has_own_order=True,
     ),
-    "q turned": Operand(spellings=("q_pe", "q_rope", "q_rot", "q_r", "q_rotary"), axes=("bhtx",), drawn=NORMAL),
-    "k turned": Operand(spellings=("k_pe", "k_rope", "k_rot", "k_r", "k_rotary"), axes=("bsx",), drawn=NORMAL),
+    "q turned": Operand("q_pe q_rope q_rot q_r q_rotary", axes=("bhtx",), drawn=NORMAL),
+    "k turned": Operand("k_pe k_rope k_rot k_r k_rotary", axes=("bsx",), drawn=NORMAL),
     "latents": Operand(
-        spellings=_words("c c_kv ckv kv kv_c compressed_kv kv_latent latent latents latent_kv kv_compressed"),
+        "c c_kv ckv kv kv_c compressed_kv kv_latent latent latents latent_kv kv_compressed",
         axes=("bsr",),
         drawn=NORMAL,
     ),
     "up to keys": Operand(
-        spellings=("w_uk", "wuk", "w_kc", "w_k", "wk", "up_k", "w_up_k", "k_up", "uk", "w_k_up", "k_up_proj"),
+        "w_uk wuk w_kc w_k wk up_k w_up_k k_up uk w_k_up k_up_proj",
         axes=("hdr", "hrd", "rhd"),
         drawn={"": "({r} ** -0.5 * r.standard_normal({n}))"},
         has_own_order=True,
     ),
     "up to values": Operand(
-        spellings=("w_uv", "wuv", "w_vc", "w_v", "wv", "up_v", "w_up_v", "v_up", "uv", "w_v_up", "v_up_proj"),
+        "w_uv wuv w_vc w_v wv up_v w_up_v v_up uv w_v_up v_up_proj",
         axes=("her", "hre", "rhe"),
         drawn={"": "({r} ** -0.5 * r.standard_normal({n}))"},
         has_own_order=True,
     ),
-    "absorbs": Operand(spellings=("absorb", "absorbed", "is_absorbed", "use_absorb", "absorbing"), is_flag=True),
+    "absorbs": Operand("absorb absorbed is_absorbed use_absorb absorbing", is_flag=True),
     "x": Operand(
-        spellings=_words("q query queries xq q_embed x t tensor input inputs hidden hidden_states vectors"),
+        "q query queries xq q_embed x t tensor input inputs hidden hidden_states vectors",
         axes=("bhtd",),
         drawn=VECTORS,
     ),
-    "xk": Operand(spellings=("k", "key", "keys", "xk", "k_embed"), axes=("bgtd",), drawn=VECTORS),
+    "xk": Operand("k key keys xk k_embed", axes=("bgtd",), drawn=VECTORS),
     "positions": Operand(
-        spellings=(
-            *("positions", "position_ids", "position", "pos", "input_pos", "token_positions", "seq_positions"),
-        ),
+        "positions position_ids position pos input_pos token_positions seq_positions",
         axes=("t", "bt"),
         drawn={
             "": "(np.arange({t}) + np.zeros({n}))",
@@ -380,14 +356,14 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         type="int64",
     ),
     "cos": Operand(
-        spellings=("cos", "cosines", "cos_cached", "cos_cache", "cos_table", "cosine"),
+        "cos cosines cos_cached cos_cache cos_table cosine",
         axes=("td",),
         drawn={"": f"np.cos({ANGLES}).astype('{{type}}')"},
         made_of=("positions",),
         meanings=TABLES,
     ),
     "sin": Operand(
-        spellings=("sin", "sines", "sin_cached", "sin_cache", "sin_table", "sine"),
+        "sin sines sin_cached sin_cache sin_table sine",
         axes=("td",),
         drawn={"": f"np.sin({ANGLES}).astype('{{type}}')"},
         made_of=("positions",),
@@ -395,17 +371,13 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         like="cos",
     ),
     "base": Operand(
-        spellings=_words("base theta rope_theta rope_base max_wavelength max_period max_timescale temperature"),
+        "base theta rope_theta rope_base max_wavelength max_period max_timescale temperature",
         usual="1e4",
     ),
-    "offset": Operand(
-        spellings=("offset", "start", "start_pos", "seqlen_offset", "past_length", "shift"), usual="0"
-    ),
+    "offset": Operand("offset start start_pos seqlen_offset past_length shift", usual="0"),
     "rows": Operand(
-        spellings=_words(
-            "positions position_ids position pos timesteps t length seq_len seqlen n max_len tokens num_positions "
-            "n_positions sequence_length max_length context_length"
-        ),
+        "positions position_ids position pos timesteps t length seq_len seqlen n max_len tokens num_positions "
+        "n_positions sequence_length max_length context_length",
         axes=("t",),
         drawn={"": "np.arange({t})"},
         literal="np.array({numbers})[:{t}]",
@@ -413,80 +385,66 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         meanings={"a number of tokens": "len({x})", "positions": "{x}"},
     ),
     "embeddings": Operand(
-        spellings=("x", "tensor", "input", "inputs", "hidden", "hidden_states", "embeddings"),
+        "x tensor input inputs hidden hidden_states embeddings",
         axes=("btd", "td"),
         drawn={"": "np.zeros({n})", "twos": "np.full({n}, 2.0)"},
     ),
-    "interleaved": Operand(spellings=("interleaved", "is_interleaved", "rotary_interleaved"), usual="False"),
-    "tokens": Operand(spellings=("seq_len", "seqlen", "length", "sequence_length"), usual="{t}"),
-    "channels": Operand(spellings=("dim", "width", "head_dim"), usual="{d}"),
+    "interleaved": Operand("interleaved is_interleaved rotary_interleaved", usual="False"),
+    "tokens": Operand("seq_len seqlen length sequence_length", usual="{t}"),
+    "channels": Operand("dim width head_dim", usual="{d}"),
     "projection": Operand(
-        spellings=(
-            *("projection", "projection_matrix", "projections", "omega", "omegas", "w", "proj", "random_matrix"),
-        ),
+        "projection projection_matrix projections omega omegas w proj random_matrix",
         axes=("cd", "dc"),
         drawn={"": "np.random.RandomState({draw}).standard_normal({n})"},
         has_own_order=True,
     ),
-    "as query": Operand(spellings=("is_query", "query", "for_query")),
+    "as query": Operand("is_query query for_query"),
     "rate": Operand(
-        spellings=_words(
-            "p rate dropout_p dropout dropout_rate p_dropout dropout_prob attn_dropout drop_rate "
-            "attention_dropout dropout_probability"
-        )
+        "p rate dropout_p dropout dropout_rate p_dropout dropout_prob attn_dropout drop_rate attention_dropout "
+        "dropout_probability"
     ),
-    "in training": Operand(spellings=("training", "train", "is_training")),
-    "evaluating": Operand(spellings=("deterministic", "inference", "evaluation")),
-    "shared": Operand(spellings=("broadcast_dropout",)),
+    "in training": Operand("training train is_training"),
+    "evaluating": Operand("deterministic inference evaluation"),
+    "shared": Operand("broadcast_dropout"),
     "source": Operand(
-        spellings=_words("seed rng key generator random_state prng_key rng_key dropout_rng dropout_key"),
+        "seed rng key generator random_state prng_key rng_key dropout_rng dropout_key",
         is_source=True,
     ),
-    "causal": Operand(spellings=("causal", "is_causal"), is_flag=True),
-    "q1": Operand(spellings=("q1", "q_1", "query1", "query_1"), axes=("bhtd",), drawn=NORMAL),
-    "q2": Operand(spellings=("q2", "q_2", "query2", "query_2"), axes=("bhtd",), drawn=NORMAL),
-    "k1": Operand(spellings=("k1", "k_1", "key1", "key_1"), axes=("bgsd",), drawn=NORMAL),
-    "k2": Operand(spellings=("k2", "k_2", "key2", "key_2"), axes=("bgsd",), drawn=NORMAL),
+    "causal": Operand("causal is_causal", is_flag=True),
+    "q1": Operand("q1 q_1 query1 query_1", axes=("bhtd",), drawn=NORMAL),
+    "q2": Operand("q2 q_2 query2 query_2", axes=("bhtd",), drawn=NORMAL),
+    "k1": Operand("k1 k_1 key1 key_1", axes=("bgsd",), drawn=NORMAL),
+    "k2": Operand("k2 k_2 key2 key_2", axes=("bgsd",), drawn=NORMAL),
     "lam": Operand(
-        spellings=("lam", "lambda", "lambda_full", "lmbda", "lambd", "lamb", "lambda_val", "lambdas", "λ"),
+        "lam lambda lambda_full lmbda lambd lamb lambda_val lambdas λ",
         axes=("", "h"),
         drawn={"": "(0.2 + 0.6 * r.random_sample({n}))"},
         has_own_order=True,
     ),
-    "lambda init": Operand(spellings=("lambda_init", "lam_init", "lambda_0", "lambda_initial")),
-    "top_k": Operand(spellings=("top_k", "topk", "k_top", "keep_k", "num_selected")),
-    "own key": Operand(
-        spellings=("attend_current", "attend_self", "include_self", "sees_itself", "inclusive"), is_flag=True
-    ),
+    "lambda init": Operand("lambda_init lam_init lambda_0 lambda_initial"),
+    "top_k": Operand("top_k topk k_top keep_k num_selected"),
+    "own key": Operand("attend_current attend_self include_self sees_itself inclusive", is_flag=True),
     "state": Operand(
-        spellings=_words(
-            "state initial_state recurrent_state hidden hidden_state h0 s0 memory carry past_state cache"
-        ),
+        "state initial_state recurrent_state hidden hidden_state h0 s0 memory carry past_state cache",
         is_kept=True,
     ),
     "cache": Operand(
-        spellings=_words(
-            "cache kv_cache past past_key_value past_key_values layer_past past_kv state carry hidden memory mems "
-            "cache_params past_keys_values"
-        ),
+        "cache kv_cache past past_key_value past_key_values layer_past past_kv state carry hidden memory mems "
+        "cache_params past_keys_values",
         is_kept=True,
     ),
-    "past keys": Operand(spellings=("past_key", "past_k", "past_keys", "key_cache", "k_cache"), is_kept=True),
-    "past values": Operand(
-        spellings=("past_value", "past_v", "past_values", "value_cache", "v_cache"), is_kept=True
-    ),
+    "past keys": Operand("past_key past_k past_keys key_cache k_cache", is_kept=True),
+    "past values": Operand("past_value past_v past_values value_cache v_cache", is_kept=True),
     "first place": Operand(
-        spellings=(
-            *("start_pos", "offset", "position_offset", "seq_offset", "past_len", "past_length", "start_index"),
-        ),
+        "start_pos offset position_offset seq_offset past_len past_length start_index",
         told={"one": "a"},
     ),
     "places": Operand(
-        spellings=("position_ids", "positions", "cache_position", "input_pos", "pos_ids"),
+        "position_ids positions cache_position input_pos pos_ids",
         told={"t": "np.arange(a, b)", "bt": "np.arange(a, b)[None].repeat({batch}, 0)"},
     ),
     "step mask": Operand(
-        spellings=("mask", "attn_mask", "attention_mask"),
+        "mask attn_mask attention_mask",
         told={
             f"{shape}: {meaning}": code.format(x=f"np.tri(b - a, b, a, dtype=bool){more}", kind="{kind}")
             for shape, more in {"ts": "", "b1ts": "[None, None]", "bts": "[None]"}.items()
@@ -494,16 +452,12 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         },
     ),
     "returns": Operand(
-        spellings=_words(
-            "output_final_state return_state return_final_state use_cache return_cache return_kv return_present "
-            "return_past output_cache"
-        )
+        "output_final_state return_state return_final_state use_cache return_cache return_kv return_present "
+        "return_past output_cache"
     ),
-    "chunk": Operand(
-        spellings=("chunk", "chunk_size", "block", "block_size", "chunk_len", "chunk_length"), usual="{t}"
-    ),
+    "chunk": Operand("chunk chunk_size block block_size chunk_len chunk_length", usual="{t}"),
     "log decay": Operand(
-        spellings=("g", "gk", "log_decay", "log_g", "log_gate", "log_a", "log_alpha", "log_f", "log_gamma"),
+        "g gk log_decay log_g log_gate log_a log_alpha log_f log_gamma",
         axes=("bht", "bhtd", "h", ""),
         drawn={
             "": "(-r.random_sample({n}))",
@@ -512,7 +466,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         },
     ),
     "decay": Operand(
-        spellings=("decay", "alpha", "gamma", "gate", "forget", "f", "lam", "a"),
+        "decay alpha gamma gate forget f lam a",
         axes=("bht", "bhtd", "h", ""),
         drawn={
             "": "(1 - 0.5 * r.random_sample({n}))",
@@ -522,7 +476,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
         most=1.0,
     ),
     "beta": Operand(
-        spellings=("beta", "betas"),
+        "beta betas",
         axes=("bht", "bhtd", "h", ""),
         drawn={"": "(0.1 + 0.8 * r.random_sample({n}))"},
         most=1.0,
@@ -610,59 +564,47 @@ def ordered(axes: str, layout: str) -> str:
 
 OPERANDS: Mapping[str, Operand] = {
     "heads": Operand(
-        spellings=_words("heads num_heads n_heads h nheads n_head num_attention_heads nh total_num_heads"),
+        "heads num_heads n_heads h nheads n_head num_attention_heads nh total_num_heads",
         axis="h",
         is_own=True,
     ),
     "queries": Operand(
-        spellings=(
-            *("queries", "q_len", "query_length", "query_len", "seq_len_q", "num_queries", "n_queries", "tq", "i"),
-        ),
+        "queries q_len query_length query_len seq_len_q num_queries n_queries tq i",
         axis="t",
     ),
     "keys": Operand(
-        spellings=_words("keys k_len key_length key_len seq_len_k num_keys n_keys tk kv_len j s"),
+        "keys k_len key_length key_len seq_len_k num_keys n_keys tk kv_len j s",
         axis="s",
     ),
     "length": Operand(
-        spellings=_words(
-            "length seq_len seqlen n t max_len tokens sequence_length seq_length size max_seq_len max_length "
-            "context_length l"
-        ),
+        "length seq_len seqlen n t max_len tokens sequence_length seq_length size max_seq_len max_length "
+        "context_length l",
         instead=("queries", "keys"),
     ),
-    "groups": Operand(spellings=(), axis="g"),
-    "vocabulary": Operand(spellings=(), axis="v"),
-    "batch": Operand(spellings=("batch", "batch_size", "b", "bsz", "n"), axis="b"),
-    "capacity": Operand(
-        spellings=(
-            *("capacity", "max_len", "max_length", "max_seq_len", "max_seq_length", "length", "size", "max_tokens"),
-        )
-    ),
+    "groups": Operand("", axis="g"),
+    "vocabulary": Operand("", axis="v"),
+    "batch": Operand("batch batch_size b bsz n", axis="b"),
+    "capacity": Operand("capacity max_len max_length max_seq_len max_seq_length length size max_tokens"),
     "width": Operand(
-        spellings=_words(
-            "width d dim d_model channels embed_dim hidden_size embedding_dim depth dimension num_channels d_hid "
-            "dim_model"
-        ),
+        "width d dim d_model channels embed_dim hidden_size embedding_dim depth dimension num_channels d_hid "
+        "dim_model",
         axis="d",
         is_own=True,
     ),
-    "value_width": Operand(spellings=(), axis="e"),
+    "value_width": Operand("", axis="e"),
     "count": Operand(
-        spellings=_words(
-            "num_features n_features nb_features features m feature_count num_random_features n_components"
-        ),
+        "num_features n_features nb_features features m feature_count num_random_features n_components",
         axis="c",
     ),
-    "features": Operand(spellings=(), axis="f", is_own=True),
-    "pages": Operand(spellings=(), axis="p"),
-    "page_size": Operand(spellings=("page_size", "block_size", "page_len", "page_length"), axis="z"),
-    "pages_each": Operand(spellings=(), axis="m"),
-    "query_blocks": Operand(spellings=(), axis="i"),
-    "key_blocks": Operand(spellings=(), axis="j"),
-    "block_size": Operand(spellings=("block_size", "block"), axis="k"),
-    "turned_width": Operand(spellings=(), axis="x"),
-    "rank": Operand(spellings=(), axis="r"),
+    "features": Operand("", axis="f", is_own=True),
+    "pages": Operand("", axis="p"),
+    "page_size": Operand("page_size block_size page_len page_length", axis="z"),
+    "pages_each": Operand("", axis="m"),
+    "query_blocks": Operand("", axis="i"),
+    "key_blocks": Operand("", axis="j"),
+    "block_size": Operand("block_size block", axis="k"),
+    "turned_width": Operand("", axis="x"),
+    "rank": Operand("", axis="r"),
     **ARRAY_OPERANDS,
 }
 """All of them."""

@@ -3,48 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-ATTENTION: Mapping[str, str] = {
-    "numpy": '''"""An adapter: attnlab conform adapter.py::mine --as causal"""
-
-import numpy as np
-
-from PACKAGE import FUNCTION
-
-
-def mine(q, k, v, mask=None):
-    """q [b h t d], k [b h s d], v [b h s e], mask [t s] or [b h t s], True keeps; gives [b h t e]."""
-    return FUNCTION(q, k, v, mask)
-''',
-    "torch": '''"""An adapter: attnlab conform adapter.py::mine --as causal"""
-
-import torch
-
-from PACKAGE import Module
-
-
-def mine(q, k, v, mask=None):
-    """q [b h t d], k [b h s d], v [b h s e], mask [t s] or [b h t s], True keeps; gives [b h t e]."""
-    module = Module(q.shape[-1]).to(q.dtype).eval()
-    for x in module.parameters():  # Identity projections: units on the diagonal of each matrix, and no bias.
-        d = x.shape[-1]
-        x.data = torch.eye(d).repeat(len(x) // d, 1).to(x) if x.ndim == 2 else torch.zeros_like(x)
-    return module(q, k, v, mask)
-''',
-    "jax": '''"""An adapter: attnlab conform adapter.py::mine --as causal"""
-
-import jax
-
-from PACKAGE import function
-
-
-@jax.jit
-def mine(q, k, v, mask=None):
-    """q [b h t d], k [b h s d], v [b h s e], mask [t s] or [b h t s], True keeps; gives [b h t e]."""
-    return function(q, k, v, mask)
-''',
-}
-"""Adapters of functions of queries, keys and values, by framework."""
-
 
 class Body(NamedTuple):
     """How an adapter of a kind is called."""
@@ -56,6 +14,19 @@ class Body(NamedTuple):
     module: bool = False
     """Whether such things are modules, in torch."""
 
+
+ATTENTION = Body(
+    "q, k, v, mask=None",
+    "q [b h t d], k [b h s d], v [b h s e], mask [t s] or [b h t s], True keeps; gives [b h t e].",
+)
+
+PROJECTS = """\
+    module = Module(q.shape[-1]).to(q.dtype).eval()
+    for x in module.parameters():  # Identity projections: units on the diagonal of each matrix, and no bias.
+        d = x.shape[-1]
+        x.data = torch.eye(d).repeat(len(x) // d, 1).to(x) if x.ndim == 2 else torch.zeros_like(x)
+    return module(q, k, v, mask)"""
+"""What a module of torch is made for, and how it is called, where it attends."""
 
 BODIES: Mapping[str, Body] = {
     "mixer": Body("x", "x [b t d]; gives [b t e].", module=True),
@@ -99,23 +70,22 @@ def template(framework: str, kind: str = "") -> str:
         framework: numpy, torch or jax.
         kind: what it shall promise, a name of `--as`; empty for causal attention.
     """
-    if kind not in BODIES:
-        return ATTENTION[framework].replace("--as causal", f"--as {kind or 'causal'}")
-    body = BODIES[kind]
+    attends, body = kind not in BODIES, BODIES.get(kind, ATTENTION)
     handed = ", ".join(each.partition("=")[0] for each in body.given.split(", "))
-    module = body.module and framework == "torch"
+    module = framework == "torch" and (attends or body.module)
     lines = [
-        f'"""An adapter: attnlab conform adapter.py::mine --as {kind}"""',
+        f'"""An adapter: attnlab conform adapter.py::mine --as {kind or "causal"}"""',
         "",
         {"numpy": "import numpy as np", "torch": "import torch", "jax": "import jax"}[framework],
         "",
         f"from PACKAGE import {'Module' if module else 'FUNCTION'}",
-        *(["", "FUNCTION = Module().eval()"] if module else []),
+        *(["", "FUNCTION = Module().eval()"] if module and not attends else []),
         "",
         "",
+        *["@jax.jit"] * (attends and framework == "jax"),
         f"def mine({body.given}):",
         f'    """{body.means}"""',
-        f"    return FUNCTION({handed})",
+        PROJECTS if module and attends else f"    return FUNCTION({handed})",
     ]
     return "\n".join(lines) + "\n"
 
