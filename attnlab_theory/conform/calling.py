@@ -614,79 +614,232 @@ def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Conventio
     Raises:
         Uncallable: if the target can be called in no way.
     """
-    start = kind.binds(caller.about()) if kind.binds else _bound(kind, caller, declared)
-    uses = dict.fromkeys((*caller.about()["uses"], "numpy", *caller.about().get("loaded", ())))
-    frameworks = (declared["framework"],) if "framework" in declared else uses
-    refused: list[Trouble] = []
-    best: Convention | None = None
-    for framework in frameworks:
-        # Who imports nothing, and calls methods of tensors, answers no other framework.
-        if best is not None and framework not in (*caller.about()["uses"], "numpy"):
-            break
-        trial = dataclasses.replace(start, framework=framework)
-        best = _better(best, _searched(kind, caller, trial, kind.stages[0], declared, refused))
-        if best is not None and best.residual < kind.near:
-            break
-    if best is None:
-        learns = caller.about().get("learns", ())
-        raise Uncallable("projects" if learns else "", [*dict.fromkeys(refused)], learns=learns)
-    if best.residual > kind.near and kind.declare and kind.declare not in declared:
-        value = str(best.chosen[kind.declare])
-        raise Uncallable("unexplained", convention=kind.declare, value=value, residual=best.residual)
-    best = dataclasses.replace(best, defaults=caller.about().get("defaults", {}))
-    for stage in kind.stages[1:]:
-        if stage.needs in best.names:
-            best = _with_more(kind, caller, best, stage, declared)
-    return best
+    return _Search(kind, caller, declared).found()
 
 
-def _bound(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Convention:
-    """Which parameter is for what, before anything is called."""
-    about = caller.about()
-    parameters = about["parameters"]
-    if not parameters and not (kind.placed and parameters is None):
-        raise Uncallable("hidden" if parameters is None else "nothing")
-    bound = Bound(parameters, kind.operands, kind.unnamed, kind.placed)
-    bound.names |= kind.unseen if parameters is None else {}
-    if any(role not in bound.names for role in kind.placed):
-        by_name = [name for name, each, _ in parameters or () if each == "KEYWORD_ONLY"]
-        takes = [name for name, each, _ in parameters or () if each != "VAR_KEYWORD" and name not in by_name]
-        raise Uncallable("other inputs", takes=takes or ["nothing"], by_name=by_name)
-    if missing := [role for role in kind.must if role not in bound.names]:
-        raise Uncallable("lacks role", role=missing[0])
-    if bound.unknown:
-        raise Uncallable("unknown", parameter=bound.unknown[0])
-    for role, other in kind.stands.items():
-        if kind.usual.get(role) is not None and role not in bound.names and other in bound.names:
-            bound.names[role] = bound.names.pop(other)
-            bound.required |= {role} if other in bound.required else set()
-    for role in bound.required & {*kind.operands}:
-        if OPERANDS[role].must and kind.usual.get(role) is None:
-            raise Uncallable("another kind", parameter=bound.names[role], role=role)
-    for stage in kind.stages:
-        for name, values in (*stage.forms.items(), *stage.choices.items()):
-            if name == "pairs" and not callable(values) and declared.get(name, values[0]) not in values:
-                raise Uncallable("no value", convention=name, value=declared[name])
-    defaults = about.get("defaults", {})
-    off = {name: x for name, x in bound.off.items() if name not in defaults or bool(defaults[name]) != bool(x)}
-    flags = {role: name for role, name in bound.names.items() if OPERANDS[role].is_flag}
-    for role in [role for role in bound.names if OPERANDS[role].meanings and role in declared]:
-        if declared[role] == "none":
-            del bound.names[role]
-        elif declared[role] not in OPERANDS[role].meanings:
-            raise Uncallable("no value", convention=role, value=declared[role])
-    return Convention(
-        framework="",
-        names=bound.names,
-        placed=tuple(bound.placed),
-        required=frozenset(bound.required),
-        always=off,
-        quiet=frozenset(
-            role for role, name in flags.items() if defaults.get(name, None) is False and kind.is_quiet
-        ),
-        chosen={},
-        part=kind.part,
-    )
+class _Search:
+    """A search of how a target is called."""
+
+    def __init__(self, kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> None:
+        self.kind, self.caller, self.declared = kind, caller, declared
+        self.refused: list[Trouble] = []
+        """Troubles of trial calls."""
+
+    def found(self) -> Convention:
+        """The best convention of all stages."""
+        kind, caller, declared = self.kind, self.caller, self.declared
+        start = kind.binds(caller.about()) if kind.binds else self._bound()
+        uses = dict.fromkeys((*caller.about()["uses"], "numpy", *caller.about().get("loaded", ())))
+        frameworks = (declared["framework"],) if "framework" in declared else uses
+        best: Convention | None = None
+        for framework in frameworks:
+            # Who imports nothing, and calls methods of tensors, answers no other framework.
+            if best is not None and framework not in (*caller.about()["uses"], "numpy"):
+                break
+            trial = dataclasses.replace(start, framework=framework)
+            best = _better(best, self._of_stage(trial, kind.stages[0]))
+            if best is not None and best.residual < kind.near:
+                break
+        if best is None:
+            learns = caller.about().get("learns", ())
+            raise Uncallable("projects" if learns else "", [*dict.fromkeys(self.refused)], learns=learns)
+        if best.residual > kind.near and kind.declare and kind.declare not in declared:
+            value = str(best.chosen[kind.declare])
+            raise Uncallable("unexplained", convention=kind.declare, value=value, residual=best.residual)
+        best = dataclasses.replace(best, defaults=caller.about().get("defaults", {}))
+        for stage in kind.stages[1:]:
+            if stage.needs in best.names:
+                best = self._with_more(best, stage)
+        return best
+
+    def _bound(self) -> Convention:
+        """Which parameter is for what, before anything is called."""
+        kind, declared, about = self.kind, self.declared, self.caller.about()
+        parameters = about["parameters"]
+        if not parameters and not (kind.placed and parameters is None):
+            raise Uncallable("hidden" if parameters is None else "nothing")
+        bound = Bound(parameters, kind.operands, kind.unnamed, kind.placed)
+        bound.names |= kind.unseen if parameters is None else {}
+        if any(role not in bound.names for role in kind.placed):
+            by_name = [name for name, each, _ in parameters or () if each == "KEYWORD_ONLY"]
+            takes = [name for name, each, _ in parameters or () if each != "VAR_KEYWORD" and name not in by_name]
+            raise Uncallable("other inputs", takes=takes or ["nothing"], by_name=by_name)
+        if missing := [role for role in kind.must if role not in bound.names]:
+            raise Uncallable("lacks role", role=missing[0])
+        if bound.unknown:
+            raise Uncallable("unknown", parameter=bound.unknown[0])
+        for role, other in kind.stands.items():
+            if kind.usual.get(role) is not None and role not in bound.names and other in bound.names:
+                bound.names[role] = bound.names.pop(other)
+                bound.required |= {role} if other in bound.required else set()
+        for role in bound.required & {*kind.operands}:
+            if OPERANDS[role].must and kind.usual.get(role) is None:
+                raise Uncallable("another kind", parameter=bound.names[role], role=role)
+        for stage in kind.stages:
+            for name, values in (*stage.forms.items(), *stage.choices.items()):
+                if name == "pairs" and not callable(values) and declared.get(name, values[0]) not in values:
+                    raise Uncallable("no value", convention=name, value=declared[name])
+        defaults = about.get("defaults", {})
+        off = {name: x for name, x in bound.off.items() if name not in defaults or bool(defaults[name]) != bool(x)}
+        flags = {role: name for role, name in bound.names.items() if OPERANDS[role].is_flag}
+        for role in [role for role in bound.names if OPERANDS[role].meanings and role in declared]:
+            if declared[role] == "none":
+                del bound.names[role]
+            elif declared[role] not in OPERANDS[role].meanings:
+                raise Uncallable("no value", convention=role, value=declared[role])
+        return Convention(
+            framework="",
+            names=bound.names,
+            placed=tuple(bound.placed),
+            required=frozenset(bound.required),
+            always=off,
+            quiet=frozenset(
+                role for role, name in flags.items() if defaults.get(name, None) is False and kind.is_quiet
+            ),
+            chosen={},
+            part=kind.part,
+        )
+
+    def _with_more(self, found: Convention, stage: Stage) -> Convention:
+        """A convention with those of a later stage. Where none explains its trial call, the role is not used."""
+        self.refused = []
+        more = self._of_stage(found, stage)
+        if more is not None and more.residual <= self.kind.near:
+            return dataclasses.replace(more, residual=found.residual, idle=(*found.idle, *more.idle))
+        wrong = Finding(
+            verdict=Verdict.FAILS,
+            # Where a call was answered, that another way to call is refused says nothing.
+            trouble=next(iter(self.refused), None) if more is None else None,
+            fact="unexplained parameter",
+            about={"parameter": found.names[stage.needs], "values": tuple(OPERANDS[stage.needs].meanings)},
+        )
+        names = {role: name for role, name in found.names.items() if role != stage.needs}
+        return dataclasses.replace(
+            found, names=names, contradictions={**found.contradictions, stage.identity: wrong}
+        )
+
+    def _of_stage(self, start: Convention, stage: Stage) -> Convention | None:
+        """The best convention of one stage, from what is known before; None if no trial call was answered."""
+        kind, declared, refused = self.kind, self.declared, self.refused
+        forms, choices = self._values(start, stage)
+        best, calls, answered = None, start.calls, set[tuple[Any, ...]]()
+        trials = stage.trials(declared) if callable(stage.trials) else stage.trials
+        for values in itertools.product(*forms.values(), trials):
+            spec, values = values[-1], values[:-1]
+            if best is not None and dict(zip(forms, values, strict=True)).get("multiple", 1) > 1:
+                break
+            # Another trial is made where one before it cannot be, or is refused.
+            if values in answered:
+                continue
+            form, scores = dict(zip(forms, values, strict=True)), list[tuple[Mapping[str, Any], float]]()
+            answers: dict[tuple[Any, ...], tuple[Answer, dict[str, Any]]] = {}
+            found: Convention | None = None
+            for picked in itertools.product(*choices.values()):
+                chosen = {**start.chosen, **form, **dict(zip(choices, picked, strict=True))}
+                trial = dataclasses.replace(start, chosen=chosen)
+                case = trial.fitted(kind, kind.case(spec))
+                if case is None:
+                    continue
+                called = (*case.lines(), *trial.codes(case, case["queries"] or 0).items())
+                is_new = called not in answers
+                if is_new:
+                    made, calls = case.operands(), calls + 1
+                    first = self._first(trial, case, made)
+                    if first.trouble and first.trouble.error in ELSEWHERE:
+                        first = self._first(trial, case, made)
+                    answers[called] = first, made
+                answer, made = answers[called]
+                if not answer.trouble and trial.steps is None:
+                    chosen, case = self._own(trial, answer, case)
+                    trial = dataclasses.replace(trial, chosen=chosen)
+                    answer = read(kind, trial, answer, case)
+                if answer.trouble:
+                    if is_new:
+                        refused.append(answer.trouble.of(trial.call(case)))
+                    if is_new and sum(each.costs for each in refused) >= MOST_HUNG:
+                        raise Uncallable("", [*dict.fromkeys(refused)])
+                    continue
+                more = kind.known(answer.numbers, case, chosen) if kind.known else {}
+                error = np.inf if "" in more.values() else self._score(trial, case, answer, made)
+                # What is doubtful explains a call, and may be explained better.
+                error = max(error, kind.near * more.pop("is doubtful", 0.0))
+                scores.append((chosen, error))
+                found = _better(found, dataclasses.replace(trial, chosen=chosen | more, residual=error))
+            if found is not None:
+                answered.add(values)
+                # A score of few draws tells nearly equal values apart by none of them: what is judged by is said.
+                idle = () if kind.score else _idle(choices, found.chosen, scores)
+                found = dataclasses.replace(found, idle=idle)
+            best = _better(best, found)
+            if best is not None and (best.residual < kind.near or calls >= MOST_TRIALS):
+                break
+        return None if best is None else dataclasses.replace(best, calls=calls)
+
+    def _first(self, trial: Convention, case: Case, made: dict[str, Any]) -> Answer:
+        """The answer to a trial call, whose axes are not read yet where there is one call alone."""
+        bare = raw(self.caller, trial, case, made=made) if trial.steps is None else None
+        return bare or ask(self.kind, self.caller, trial, case, made)
+
+    def _own(self, trial: Convention, answer: Answer, case: Case) -> tuple[dict[str, Any], Case]:
+        """The lengths that a target has of its own, and the case with them, from the shape of an answer."""
+        axes, shape = trial.gives(self.kind.axes), answer.numbers.shape
+        given = "".join(axes for _, axes in case.arrays)
+        own = {
+            role: OPERANDS[role].axis
+            for role in self.kind.operands
+            if OPERANDS[role].is_own and role not in trial.names
+        }
+        found = {
+            role: shape[axes.index(x)] for role, x in own.items() if x not in given and len(axes) == len(shape)
+        }
+        return {**trial.chosen, **found}, case.replaced(**found)
+
+    def _values(self, start: Convention, stage: Stage) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
+        """The values of what changes the call, and of what changes the meaning of an answer."""
+        kind, forms = self.kind, dict[str, Sequence[Any]]()
+        # What must be given is handed over in each of its forms, though it says nothing.
+        if stage is kind.stages[0]:
+            for role in kind.operands:
+                if role in start.required and OPERANDS[role].idle:
+                    forms |= {role: (*OPERANDS[role].meanings,)} if OPERANDS[role].meanings else {}
+                    forms |= {f"{role} shape": OPERANDS[role].shapes} if OPERANDS[role].shapes else {}
+                elif kind.usual.get(role) and OPERANDS[role].shapes:
+                    forms |= {f"{role} shape": OPERANDS[role].shapes}
+        given = {name: x(start) if callable(x) else x for name, x in stage.forms.items()}
+        known = {x: y for x, y in given.items() if x not in kind.operands or x in start.names}
+        for role in [name for name in known if name in OPERANDS and OPERANDS[name].is_source]:
+            known[role] = [style for style in known[role] if style in ("int", start.framework)]
+        last = {"layout": known.pop("layout")} if "layout" in known and start.steps is None else {}
+        forms = {**{x: y for x, y in known.items() if x not in forms}, **forms, **last}
+        later = {each.needs for each in kind.stages if each.needs}
+        for role in (stage.needs,) if stage.needs else [each for each in kind.operands if each not in later]:
+            if role in start.names and len(OPERANDS[role].axes) > 1:
+                forms.setdefault(f"{role} axes", OPERANDS[role].axes)
+        if stage.needs and OPERANDS[stage.needs].meanings:
+            only = OPERANDS[stage.needs].only
+            known = [x for x in OPERANDS[stage.needs].meanings if only.get(x, start.framework) == start.framework]
+            forms[stage.needs] = (*known,)
+        choices = {
+            name: ("asked",) if name in OPERANDS and OPERANDS[name].is_flag and name in start.names else x
+            for name, x in stage.choices.items()
+        }
+        for name, value in self.declared.items():
+            is_free = name != "layout" or name in kind.declares
+            known = [] if is_free else [str(x) for x in {**forms, **choices}.get(name, ())]
+            # A single one is where a search begins that goes on after it.
+            if len(known) > 1 and isinstance(value, str) and value not in known:
+                raise Uncallable("no choice", convention=name, value=value, choices=known)
+        forms, choices = (
+            {name: (self.declared[name],) if name in self.declared else x for name, x in each.items()}
+            for each in (forms, choices)
+        )
+        return forms, choices
+
+    def _score(self, trial: Convention, case: Case, answer: Answer, made: Mapping[str, Any]) -> float:
+        kind = self.kind
+        if kind.score is None:
+            return residual(kind, case, trial.chosen, answer, made) if kind.right else 0.0
+        return kind.score(lambda other: ask(kind, self.caller, trial, other), case, answer, trial.chosen)
 
 
 def _better(one: Convention | None, other: Convention | None) -> Convention | None:
@@ -694,165 +847,6 @@ def _better(one: Convention | None, other: Convention | None) -> Convention | No
     if one is None or other is None:
         return one or other
     return other if other.residual < one.residual else one
-
-
-def _with_more(
-    kind: Kind, caller: Caller, found: Convention, stage: Stage, declared: Mapping[str, Any]
-) -> Convention:
-    """A convention with those of a later stage. Where none explains its trial call, the role is not used."""
-    refused: list[Trouble] = []
-    more = _searched(kind, caller, found, stage, declared, refused)
-    if more is not None and more.residual <= kind.near:
-        return dataclasses.replace(more, residual=found.residual, idle=(*found.idle, *more.idle))
-    wrong = Finding(
-        verdict=Verdict.FAILS,
-        # Where a call was answered, that another way to call is refused says nothing.
-        trouble=next(iter(refused), None) if more is None else None,
-        fact="unexplained parameter",
-        about={"parameter": found.names[stage.needs], "values": tuple(OPERANDS[stage.needs].meanings)},
-    )
-    names = {role: name for role, name in found.names.items() if role != stage.needs}
-    return dataclasses.replace(found, names=names, contradictions={**found.contradictions, stage.identity: wrong})
-
-
-def _searched(
-    kind: Kind,
-    caller: Caller,
-    start: Convention,
-    stage: Stage,
-    declared: Mapping[str, Any],
-    refused: list[Trouble],
-) -> Convention | None:
-    """The best convention of one stage; None if no trial call was answered.
-
-    Args:
-        kind: what is promised.
-        caller: makes the calls.
-        declared: conventions that are not searched.
-        start: what is known before.
-        stage: what is searched.
-        refused: where troubles of trial calls are noted.
-    """
-    forms, choices = _values(kind, start, stage, declared)
-    best, calls, answered = None, start.calls, set[tuple[Any, ...]]()
-    trials = stage.trials(declared) if callable(stage.trials) else stage.trials
-    for values in itertools.product(*forms.values(), trials):
-        spec, values = values[-1], values[:-1]
-        if best is not None and dict(zip(forms, values, strict=True)).get("multiple", 1) > 1:
-            break
-        # Another trial is made where one before it cannot be, or is refused.
-        if values in answered:
-            continue
-        form, scores = dict(zip(forms, values, strict=True)), list[tuple[Mapping[str, Any], float]]()
-        answers: dict[tuple[Any, ...], tuple[Answer, dict[str, Any]]] = {}
-        found: Convention | None = None
-        for picked in itertools.product(*choices.values()):
-            chosen = {**start.chosen, **form, **dict(zip(choices, picked, strict=True))}
-            trial = dataclasses.replace(start, chosen=chosen)
-            case = trial.fitted(kind, kind.case(spec))
-            if case is None:
-                continue
-            called = (*case.lines(), *trial.codes(case, case["queries"] or 0).items())
-            is_new = called not in answers
-            if is_new:
-                made, calls = case.operands(), calls + 1
-                first = _first(kind, caller, trial, case, made)
-                if first.trouble and first.trouble.error in ELSEWHERE:
-                    first = _first(kind, caller, trial, case, made)
-                answers[called] = first, made
-            answer, made = answers[called]
-            if not answer.trouble and trial.steps is None:
-                chosen, case = _own(kind, trial, answer, case)
-                trial = dataclasses.replace(trial, chosen=chosen)
-                answer = read(kind, trial, answer, case)
-            if answer.trouble:
-                if is_new:
-                    refused.append(answer.trouble.of(trial.call(case)))
-                if is_new and sum(each.costs for each in refused) >= MOST_HUNG:
-                    raise Uncallable("", [*dict.fromkeys(refused)])
-                continue
-            more = kind.known(answer.numbers, case, chosen) if kind.known else {}
-            error = np.inf if "" in more.values() else _score(kind, caller, trial, case, answer, made)
-            # What is doubtful explains a call, and may be explained better.
-            error = max(error, kind.near * more.pop("is doubtful", 0.0))
-            scores.append((chosen, error))
-            found = _better(found, dataclasses.replace(trial, chosen=chosen | more, residual=error))
-        if found is not None:
-            answered.add(values)
-            # A score of few draws tells nearly equal values apart by none of them: what is judged by is said.
-            idle = () if kind.score else _idle(choices, found.chosen, scores)
-            found = dataclasses.replace(found, idle=idle)
-        best = _better(best, found)
-        if best is not None and (best.residual < kind.near or calls >= MOST_TRIALS):
-            break
-    return None if best is None else dataclasses.replace(best, calls=calls)
-
-
-def _first(kind: Kind, caller: Caller, trial: Convention, case: Case, made: dict[str, Any]) -> Answer:
-    """The answer to a trial call, whose axes are not read yet where there is one call alone."""
-    bare = raw(caller, trial, case, made=made) if trial.steps is None else None
-    return bare or ask(kind, caller, trial, case, made)
-
-
-def _own(kind: Kind, trial: Convention, answer: Answer, case: Case) -> tuple[dict[str, Any], Case]:
-    """The lengths that a target has of its own, and the case with them, from the shape of an answer."""
-    axes, shape = trial.gives(kind.axes), answer.numbers.shape
-    given = "".join(axes for _, axes in case.arrays)
-    own = {role: OPERANDS[role].axis for role in kind.operands if OPERANDS[role].is_own and role not in trial.names}
-    found = {role: shape[axes.index(x)] for role, x in own.items() if x not in given and len(axes) == len(shape)}
-    return {**trial.chosen, **found}, case.replaced(**found)
-
-
-def _values(
-    kind: Kind, start: Convention, stage: Stage, declared: Mapping[str, Any]
-) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
-    """The values of what changes the call, and of what changes the meaning of an answer."""
-    forms = dict[str, Sequence[Any]]()
-    # What must be given is handed over in each of its forms, though it says nothing.
-    if stage is kind.stages[0]:
-        for role in kind.operands:
-            if role in start.required and OPERANDS[role].idle:
-                forms |= {role: (*OPERANDS[role].meanings,)} if OPERANDS[role].meanings else {}
-                forms |= {f"{role} shape": OPERANDS[role].shapes} if OPERANDS[role].shapes else {}
-            elif kind.usual.get(role) and OPERANDS[role].shapes:
-                forms |= {f"{role} shape": OPERANDS[role].shapes}
-    given = {name: x(start) if callable(x) else x for name, x in stage.forms.items()}
-    known = {x: y for x, y in given.items() if x not in kind.operands or x in start.names}
-    for role in [name for name in known if name in OPERANDS and OPERANDS[name].is_source]:
-        known[role] = [style for style in known[role] if style in ("int", start.framework)]
-    last = {"layout": known.pop("layout")} if "layout" in known and start.steps is None else {}
-    forms = {**{x: y for x, y in known.items() if x not in forms}, **forms, **last}
-    later = {each.needs for each in kind.stages if each.needs}
-    for role in (stage.needs,) if stage.needs else [each for each in kind.operands if each not in later]:
-        if role in start.names and len(OPERANDS[role].axes) > 1:
-            forms.setdefault(f"{role} axes", OPERANDS[role].axes)
-    if stage.needs and OPERANDS[stage.needs].meanings:
-        only = OPERANDS[stage.needs].only
-        known = [x for x in OPERANDS[stage.needs].meanings if only.get(x, start.framework) == start.framework]
-        forms[stage.needs] = (*known,)
-    choices = {
-        name: ("asked",) if name in OPERANDS and OPERANDS[name].is_flag and name in start.names else x
-        for name, x in stage.choices.items()
-    }
-    for name, value in declared.items():
-        is_free = name != "layout" or name in kind.declares
-        known = [] if is_free else [str(x) for x in {**forms, **choices}.get(name, ())]
-        # A single one is where a search begins that goes on after it.
-        if len(known) > 1 and isinstance(value, str) and value not in known:
-            raise Uncallable("no choice", convention=name, value=value, choices=known)
-    forms, choices = (
-        {name: (declared[name],) if name in declared else x for name, x in each.items()}
-        for each in (forms, choices)
-    )
-    return forms, choices
-
-
-def _score(
-    kind: Kind, caller: Caller, trial: Convention, case: Case, answer: Answer, made: Mapping[str, Any]
-) -> float:
-    if kind.score is None:
-        return residual(kind, case, trial.chosen, answer, made) if kind.right else 0.0
-    return kind.score(lambda other: ask(kind, caller, trial, other), case, answer, trial.chosen)
 
 
 def _idle(
