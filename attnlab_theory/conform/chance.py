@@ -3,9 +3,9 @@
 import numpy as np
 
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.finding import ANOTHER_ANSWER, NOT_FINITE, Finding, Trouble, Verdict
-from attnlab_theory.conform.judge import Judge
-from attnlab_theory.conform.kind import Law, Spec, law
+from attnlab_theory.conform.finding import ANOTHER_ANSWER, NOT_FINITE, Finding, Verdict
+from attnlab_theory.conform.judge import Judge, Unanswered, answered
+from attnlab_theory.conform.kind import Spec, law
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.stats import Interval
 
@@ -18,30 +18,11 @@ UNEVEN = 0.1
 Of squares of normal numbers it is about 0.01. Where it is much larger, a few draws decide what the mean is."""
 
 
-class Drawn(Exception):
-    """A draw that was not answered, or is no number."""
-
-    def __init__(self, trouble: Trouble, case: Case) -> None:
-        self.finding = Finding(verdict=Verdict.FAILS, trouble=trouble, case=case)
-
-
-def judged(law: Law) -> Law:
-    """A law whose draws all have to be answered by numbers."""
-
-    def tried(judge: Judge) -> Finding:
-        try:
-            return law(judge)
-        except Drawn as error:
-            return error.finding
-
-    return tried
-
-
 def drawn(judge: Judge, case: Case, seeds: range) -> np.ndarray:
     """The answers to one call by several seeds, [draws ...].
 
     Raises:
-        Drawn: if one is none, or no number.
+        Unanswered: if one is none, or no number.
     """
     if (case, seeds) not in judge.draws:
         # What is handed over is drawn again only where it is the source of randomness.
@@ -51,7 +32,7 @@ def drawn(judge: Judge, case: Case, seeds: range) -> np.ndarray:
             each = case.replaced(draw=seed)
             answer = judge.ask(each, case.replaced(draw="i").operands(i=seed) if is_source else made)
             if answer.trouble or not np.isfinite(answer.numbers).all():
-                raise Drawn(answer.trouble or NOT_FINITE, each)
+                raise Unanswered(answer.trouble or NOT_FINITE, each)
             found.append(answer.numbers)
         judge.draws[case, seeds] = np.stack(found)
     return judge.draws[case, seeds]
@@ -82,12 +63,9 @@ def seeded(judge: Judge, spec: Spec, between: Spec) -> Finding:
         between: of a call that is made before the second one.
     """
     case, other = judge.cases([spec])[0], judge.cases([between])[0]
-    first, unlike = (judge.ask(case.replaced(draw=seed)) for seed in (7, 8))
+    first, unlike = (answered(judge.ask(case.replaced(draw=seed)), case) for seed in (7, 8))
     judge.ask(other.replaced(draw=9))
-    again = judge.ask(case.replaced(draw=7))
-    for answer in (first, unlike, again):
-        if answer.trouble:
-            return Finding(verdict=Verdict.FAILS, trouble=answer.trouble, case=case, tried=3)
+    again = answered(judge.ask(case.replaced(draw=7)), case)
     if np.array_equal(first.numbers, unlike.numbers, equal_nan=True):
         return Finding(verdict=Verdict.FAILS, fact="seed ignored", tried=3)
     if not np.array_equal(first.numbers, again.numbers, equal_nan=True):

@@ -27,6 +27,14 @@ def framed(code: str, framework: str, narrow: bool = False) -> str:
     return f"jax.numpy.asarray({code}{', jax.numpy.bfloat16' * narrow})" if framework == "jax" else code
 
 
+GENERATORS = {
+    "int": "{}",
+    "numpy": "np.random.default_rng({})",
+    "torch": "torch.Generator().manual_seed({})",
+    "jax": "jax.random.PRNGKey({})",
+}
+"""How a source of randomness is made of a number."""
+
 LAIN = {
     "": "{x}",
     "rows": "np.repeat({x}, 2, -2)[..., 1::2, :]",
@@ -36,10 +44,9 @@ LAIN = {
 """How numpy writes an array that lies in memory as `exchange.lain` has it."""
 
 
-def lain(code: str, memory: str | bool, shape: Sequence[int]) -> str:
+def lain(code: str, memory: str, shape: Sequence[int]) -> str:
     """The code of an array of numpy of some shape that lies in memory as `exchange.lain` has it."""
     axis = next((i for i, n in enumerate(shape) if n > 1), 0)
-    memory = "rows" if memory is True else memory or ""
     return LAIN[memory if len(shape) > 1 else ""].format(x=code, first=":, " * axis + ":1")
 
 

@@ -3,19 +3,16 @@
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from attnlab_theory.conform import say, show
-from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.callers import Caller, Direct, Place
 from attnlab_theory.conform.calling import Convention, Uncallable, search
 from attnlab_theory.conform.finding import Fault, Finding, Verdict
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Kind
 from attnlab_theory.conform.operands import is_off
 from attnlab_theory.conform.suite import Refused, Row, Suite
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.callers import Caller, Place
 
 
 class DeclaredSuite(Suite):
@@ -45,7 +42,7 @@ class DeclaredSuite(Suite):
         self.largest = self.judge.largest
         return None if found.verdict is Verdict.NOT_TRIED else row_of(found, self.judge)
 
-    def against(self, caller: "Caller") -> None:
+    def against(self, caller: Caller) -> None:
         """Compare with another target; what is declared of numbers holds for both.
 
         Raises:
@@ -73,7 +70,7 @@ class DeclaredSuite(Suite):
         """What is neither right nor wrong, and was seen on the way."""
         return say.notes(self.judge)
 
-    def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
+    def snippet(self, place: Place, rows: Sequence[Row]) -> list[str]:
         """A snippet of the smallest counterexample."""
         # A replay calls both of two targets that are compared, and pulls gradients back.
         own = [row for row in rows if row.name in self.IDENTITIES and row.name != "against"]
@@ -113,7 +110,7 @@ def row_of(found: Finding, judge: Judge) -> Row:
 
 
 def judged(
-    kind: Kind, caller: "Caller", declared: Mapping[str, Any], name: str = ""
+    kind: Kind, caller: Caller, declared: Mapping[str, Any], name: str = ""
 ) -> tuple[Judge, list[tuple[str, str]]]:
     """A judge of a target, and its conventions in words; name is that of the kind.
 
@@ -126,7 +123,7 @@ def judged(
 
 
 def searched(
-    kind: Kind, caller: "Caller", declared: Mapping[str, Any], name: str = ""
+    kind: Kind, caller: Caller, declared: Mapping[str, Any], name: str = ""
 ) -> tuple[Convention, list[tuple[str, str]]]:
     """How a target is called, and that in words, without judging it.
 
@@ -154,7 +151,7 @@ def as_one(name: str, rows: Sequence[Row]) -> Row:
 
 
 @contextlib.contextmanager
-def refused_in_words(caller: "Caller", kind: Kind, name: str = "") -> Iterator[None]:
+def refused_in_words(caller: Caller, kind: Kind, name: str = "") -> Iterator[None]:
     """Inside, a target that can be called in no way is refused in one line, which may name the kind."""
     try:
         yield

@@ -11,8 +11,8 @@ import numpy as np
 
 from attnlab_theory.conform.calling import Answer, Thread
 from attnlab_theory.conform.case import Case, word
-from attnlab_theory.conform.finding import NOT_TRIED, Finding, Trouble, Verdict
-from attnlab_theory.conform.judge import Judge, Outcome, Pair
+from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
+from attnlab_theory.conform.judge import Judge, Outcome, Pair, Unanswered, answered
 from attnlab_theory.conform.kind import Law, law
 from attnlab_theory.conform.operands import OPERANDS
 
@@ -121,11 +121,6 @@ def near(judge: Judge, case: Case, given: Answer, right: Answer, first: int = 0)
     return judge.beside(Pair(case, case), given, right)._replace(beside=None, is_shown=False)
 
 
-def failed(trouble: Trouble | None, tried: int = 1) -> Finding:
-    """A failure by a call that went wrong."""
-    return Finding(verdict=Verdict.FAILS, trouble=trouble, tried=tried)
-
-
 def is_right(judge: Judge, case: Case) -> bool:
     """Whether a sequence is decoded rightly by itself, so that what is wrong elsewhere has another cause."""
     return not judge.alike(Pair(case.replaced(parts=(1,) * case["queries"]), case)).fails
@@ -173,7 +168,7 @@ def lasting(judge: Judge, most: int, few: int, far: int) -> Finding:
         tokens = max(tokens // 2, SHORT)
         trouble = judge.remembered(case_of(judge, tokens, 3, 1)).trouble
     if trouble:
-        return failed(trouble)
+        raise Unanswered(trouble)
     whole, worst, tried = case_of(judge, tokens, 3, 1), 0.0, 0
     for cuts in (range(1, tokens), *[EDGES] * chunked):
         case = whole.replaced(parts=parts_of(tokens, cuts))
@@ -188,8 +183,7 @@ def lasting(judge: Judge, most: int, few: int, far: int) -> Finding:
         if answer.trouble and done:
             about = {"tokens": done}
             return Finding(verdict=Verdict.CONVENTION, trouble=answer.trouble, fact="full", about=about)
-        if answer.trouble:
-            return failed(answer.trouble, tried)
+        answered(answer, tried=tried)
     more = far if chunked and not judge.compiles and not is_limited else 0
     whole = case_of(judge, far, 17) if more else whole
     parts = parts_of(far, (far - 61, far - 60, far - 59, far - 9))
@@ -213,9 +207,7 @@ def full(judge: Judge) -> Finding:
         return NOT_TRIED
     size, tokens, refused = 6, 9, None
     whole = case_of(judge, tokens, 4, 1)
-    right = judge.remembered(whole)
-    if right.trouble:
-        return failed(right.trouble)
+    right = answered(judge.remembered(whole))
     for cuts in (range(1, tokens), *[(4,)] * judge.convention.chosen["chunked"]):
         parts = parts_of(tokens, cuts)
         case = whole.replaced(parts=parts, capacity=size)
@@ -225,8 +217,8 @@ def full(judge: Judge) -> Finding:
             outcome = judge.beside(Pair(case, whole, {"t": slice(done)}), answer._replace(trouble=None), right)
             if outcome.fails:
                 return judge.failed(outcome, fact="overfull", about={"size": size, "tokens": tokens}, tried=2)
-        if answer.trouble and done + (len(parts) == 2) * 4 < size:
-            return failed(answer.trouble, 2)
+        if done + (len(parts) == 2) * 4 < size:
+            answered(answer, tried=2)
         refused = refused or answer.trouble
     return Finding(verdict=Verdict.HOLDS, trouble=refused, fact="refused" if refused else "grows", tried=2)
 
@@ -260,15 +252,10 @@ def in_turn(judge: Judge, cases: Sequence[Case], fact: str) -> Finding:
     answers = [[] for _ in cases]
     for _ in range(6):
         for thread, each in zip(threads, answers, strict=True):
-            each.append(thread.feed(1))
-            if each[-1].trouble:
-                return failed(each[-1].trouble, 12)
+            each.append(answered(thread.feed(1), tried=12))
     worst = 0.0
     for case, each in zip(cases, answers, strict=True):
-        right = judge.remembered(case)
-        if right.trouble:
-            return failed(right.trouble, 12)
-        outcome = near(judge, case, joined(each), right)
+        outcome = near(judge, case, joined(each), answered(judge.remembered(case), tried=12))
         worst = max(worst, outcome.ratio)
         if outcome.fails and fact == "mixed":
             if not is_right(judge, case):
@@ -329,9 +316,7 @@ def _reordered(judge: Judge, case: Case, rows: Sequence[int], methods: Sequence[
     thread.reorder(rows, methods)
     if thread.trouble:
         return Finding(verdict=Verdict.NOT_JUDGED, trouble=thread.trouble, fact="not tried", tried=0)
-    last, right = fed(thread.on(mixed), (1, 1)), judge.remembered(mixed)
-    if last.trouble or right.trouble:
-        return failed(last.trouble or right.trouble, 7)
+    last, right = (answered(x, tried=7) for x in (fed(thread.on(mixed), (1, 1)), judge.remembered(mixed)))
     outcome = near(judge, mixed, last, right, 5)
     if outcome.fails:
         if not is_right(judge, mixed):
@@ -393,3 +378,26 @@ def interrupted(judge: Judge, bad: Callable[[Case], Sequence[str]]) -> Finding:
 def of_caches(law: Law) -> Law:
     """A law of those that have a cache at all."""
     return lambda judge: law(judge) if judge.convention.chosen["has cache"] else NOT_TRIED
+
+
+def laws(tokens: tuple[int, int, int], bad: Callable[[Case], Sequence[str]], apart: str) -> dict[str, Law]:
+    """The laws of those that decode.
+
+    Args:
+        tokens: of long sequences, as in `lasting`.
+        bad: lines that make tokens of a case such as are refused.
+        apart: what the law is called that a batch element decodes alone as it does beside others.
+    """
+    found: dict[str, Law] = {
+        "token by token": in_steps(0, (range(1, 12),), chunked=False),
+        "chunks": chunks,
+        "prefill, then steps": in_steps(2, (range(7, 12), range(2, 12))),
+        "many tokens": lasting(*tokens),
+        "two caches": separate,
+        "old cache": branching,
+        "reordered cache": reordered,
+        apart: elements,
+        "two objects": objects,
+        "refused step": interrupted(bad),
+    }
+    return {name: of_caches(law) for name, law in found.items()}

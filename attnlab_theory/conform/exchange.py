@@ -75,12 +75,12 @@ def read(came: Any) -> tuple[list[np.ndarray], str, bool]:
     return [np.ascontiguousarray(x, np.float64) for x in numbers], kind, several
 
 
-def lain(x: Any, memory: str | bool) -> Any:
+def lain(x: Any, memory: str) -> Any:
     """The same numbers of numpy or torch as a view of another array.
 
     Args:
         x: in one piece. Arrays of jax lie as jax wants.
-        memory: a word. By rows or true they are every second row of a larger array. By transposed the last two axes
+        memory: a word. By rows they are every second row of a larger array. By transposed the last two axes
             have changed places. By expanded an axis along which all is equal has one place. Empty is as it is.
     """
     torch = hasattr(x, "detach")

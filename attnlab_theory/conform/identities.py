@@ -40,34 +40,25 @@ def explained(judge: Judge) -> Finding:
     return Finding(verdict=Verdict.FAILS, number=number, case=case, fact="unexplained", failures=1)
 
 
-def right_at(
-    specs: Iterable[Spec] | Callable[[Judge], Iterable[Spec]],
-    *,
-    may_refuse: bool = False,
-    may_refuse_all: bool = False,
-) -> "RightAt":
-    """The law that every number is right at some cases, each or all of which may be refused where that is said."""
-    specs = specs if callable(specs) else [*specs]
-    return RightAt(specs, may_refuse_all, may_refuse=lambda _: may_refuse)
-
-
 class RightAt:
     """The law that every number is right at some cases.
 
     Args:
         specs: the cases in short, or what tells them of a judge.
-        may_refuse_all: whether all of them may be refused.
-        may_refuse: which troubles of some of them are told.
+        may_refuse: whether some of them may be refused, which is told; or which troubles may be.
+        may_refuse_all: whether all of them may be, but not some.
     """
 
     def __init__(
         self,
-        specs: Sequence[Spec] | Callable[[Judge], Iterable[Spec]],
-        may_refuse_all: bool = False,
+        specs: Iterable[Spec] | Callable[[Judge], Iterable[Spec]],
         *,
-        may_refuse: Callable[[Trouble | None], bool] = lambda _: False,
+        may_refuse: bool | Callable[[Trouble | None], bool] = False,
+        may_refuse_all: bool = False,
     ) -> None:
-        self.specs, self.may_refuse_all, self.may_refuse = specs, may_refuse_all, may_refuse
+        self.specs = specs if callable(specs) else [*specs]
+        self.may_refuse = may_refuse if callable(may_refuse) else lambda _: may_refuse
+        self.may_refuse_all = may_refuse_all
 
     def of(self, judge: Judge) -> Iterable[Spec]:
         """The cases in short."""
@@ -237,7 +228,7 @@ OF_TYPES = (
 
 def right_in(kind: str, specs: Iterable[Mapping[str, Any]] = OF_TYPES) -> Law:
     """The law that every number is right at some cases in a type, which may be refused."""
-    return right_at(({"type": kind, **each} for each in specs), may_refuse_all=True)
+    return RightAt(({"type": kind, **each} for each in specs), may_refuse_all=True)
 
 
 def more_keys(judge: Judge) -> dict[str, Any]:

@@ -85,6 +85,20 @@ class Outcome(NamedTuple):
         return not self.ratio <= 1
 
 
+class Unanswered(Exception):
+    """A call that a law needs, and that went wrong."""
+
+    def __init__(self, trouble: Trouble, case: Case | None = None, tried: int = 1) -> None:
+        self.finding = Finding(verdict=Verdict.FAILS, trouble=trouble, case=case, tried=tried, failures=1)
+
+
+def answered(answer: Answer, case: Case | None = None, tried: int = 1) -> Answer:
+    """An answer that a law needs: where there is none, the law fails, by the case if that alone shows it."""
+    if answer.trouble:
+        raise Unanswered(answer.trouble, case, tried)
+    return answer
+
+
 class Judge:
     """Judges answers of one target.
 
@@ -181,10 +195,11 @@ class Judge:
         """Whether the kind is about what a role does."""
         return self.kind.usual.get(role) is not None
 
-    def contradict(self, identity: str, found: Finding, diagnosed: str = "") -> None:
-        """Note what shows, before an identity is tried, that it fails; and maybe that nothing else can be tried."""
+    def contradict(self, identity: str, fact: str, trouble: Trouble | None = None, /, **about: Any) -> None:
+        """Note what shows, before an identity is tried, that it fails."""
+        found = Finding(verdict=Verdict.FAILS, fact=fact, trouble=trouble, about=about, failures=1)
         known = {identity: found, **self.convention.contradictions}
-        self.convention = dataclasses.replace(self.convention, contradictions=known, diagnosed=diagnosed)
+        self.convention = dataclasses.replace(self.convention, contradictions=known)
         remembered(self.caller, identity)
 
     def tell(self, title: str, fact: str, about: Mapping[str, Any] | None = None) -> None:
@@ -622,6 +637,12 @@ class Judge:
         """Whether the target is a class, of which an object is called."""
         return bool(self.caller.about().get("class"))
 
+    def _try(self, identity: str) -> Finding:
+        try:
+            return self.kind.laws[identity](self)
+        except Unanswered as error:
+            return error.finding
+
     def find(self, identity: str) -> Finding:
         """Try one identity."""
         if identity not in self.kind.laws:
@@ -630,11 +651,11 @@ class Judge:
         must = must or self.convention.diagnosed
         if must and (self.convention.diagnosed or not self.explained) and identity != must:
             # A leak is worse than what hinders all other judgement.
-            leak = self.kind.laws[identity](self) if self.convention.diagnosed and identity in LEAKS else NOT_TRIED
+            leak = self._try(identity) if self.convention.diagnosed and identity in LEAKS else NOT_TRIED
             return dataclasses.replace(leak, identity=identity) if leak.verdict is Verdict.FAILS else NOT_TRIED
         if identity in self.convention.contradictions:
             return dataclasses.replace(self.convention.contradictions[identity], identity=identity)
-        narrow, found = self.narrow, self.kind.laws[identity](self)
+        narrow, found = self.narrow, self._try(identity)
         if self.narrow and not self._teller:
             self._teller = "float64" if "float64" in self.kind.laws else identity * (self.narrow != narrow)
         if self.narrow and identity == self._teller and found.verdict is Verdict.HOLDS:

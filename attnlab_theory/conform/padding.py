@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory.conform.calling import Answer
-from attnlab_theory.conform.decoding import case_of, failed, near
+from attnlab_theory.conform.decoding import case_of, near
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.judge import Judge, Outcome
+from attnlab_theory.conform.judge import Judge, Outcome, answered
 from attnlab_theory.conform.kind import law
 from attnlab_theory.conform.sensitivity import most_apart
 
@@ -62,9 +62,7 @@ def padded_at(judge: Judge, side: str) -> Finding:
             is_idle = not bare.trouble and most_apart(bare.numbers, first) == 0
             about["why"] = f"; {judge.convention.names['step mask']} changes nothing" * is_idle
             return judge.failed(outcome, fact="padding ids", about=about, tried=3)
-    one, two = judge.remembered(short), judge.remembered(full)
-    if one.trouble or two.trouble:
-        return failed(one.trouble or two.trouble)
+    one, two = (answered(judge.remembered(case)) for case in (short, full))
     outcome = compared(first[1:], two.numbers)
     if outcome.fails:
         return judge.failed(outcome, fact="beside padding", tried=3)

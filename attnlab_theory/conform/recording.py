@@ -348,23 +348,24 @@ def _handed(made: Made) -> set[int]:
     return {*made.plan.get("places", {}).values(), *made.plan.get("kept", {}).values()}
 
 
+SHAPED = ("method", "object", "kind", "names")
+"""What two calls have alike for which a target may keep the same thing, beside the shapes of arrays."""
+
+
 def _same_call(one: Made, other: Made) -> bool:
-    fields = ("method", "object", "kept", "places", "strided", "kind", "plain", "random", "names")
+    fields = ("kept", "places", "strided", "plain", "random")
     return (
-        one.who == other.who
+        _alike_calls(one, other, *fields)
         and not _handed(one)
-        and all(one.plan.get(name) == other.plan.get(name) for name in fields)
-        and len(one.arrays) == len(other.arrays)
         and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(one.arrays, other.arrays, strict=True))
     )
 
 
-def _alike_calls(one: Made, other: Made) -> bool:
+def _alike_calls(one: Made, other: Made, *fields: str) -> bool:
     """Whether two calls hand over arrays of the same names and shapes."""
-    fields = ("method", "object", "kind", "names")
     return (
         one.who == other.who
-        and all(one.plan.get(name) == other.plan.get(name) for name in fields)
+        and all(one.plan.get(name) == other.plan.get(name) for name in (*SHAPED, *fields))
         and [x.shape for x in one.arrays] == [x.shape for x in other.arrays]
     )
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from attnlab_theory.conform.callers import Place
 from attnlab_theory.conform.codes import (
+    GENERATORS,
     LITERAL,
     SEEDS,
     equal,
@@ -253,19 +254,14 @@ class _Script:
                 shared = f"; torch.manual_seed({seed})" if plan["framework"] == "torch" else ""
                 self.made.append(f"np.random.seed({seed}){shared}")
                 continue
-            words = {
-                "jax": f"jax.random.PRNGKey({seed})",
-                "torch": f"torch.Generator().manual_seed({seed})",
-                "numpy": f"np.random.default_rng({seed})",
-            }
             self.frameworks |= {style} & {"jax", "torch"}
-            found.append(f"{name}={words.get(style, seed)}")
+            found.append(f"{name}={GENERATORS[style].format(seed)}")
         return found
 
     def _framed(self, code: str, x: np.ndarray, plan: dict[str, Any]) -> str:
         return framed(code, plan["framework"], plan["kind"] == "bfloat16" and x.dtype == np.float32)
 
-    def _array(self, x: np.ndarray, memory: str | bool) -> str:
+    def _array(self, x: np.ndarray, memory: str) -> str:
         """The code of an array."""
         code = short(x) or next((name for name, y in self.named if equal(x, y)), "") or self._view(x)
         if not code:

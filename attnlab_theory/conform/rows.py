@@ -16,7 +16,7 @@ from attnlab_theory.conform.calling import Answer
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.decoding import case_of, fed, near, others, parts_of
 from attnlab_theory.conform.finding import Finding, Verdict
-from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.judge import Judge, answered
 from attnlab_theory.conform.operands import ADDED, MEANINGS, OPERANDS
 
 KEYS = ("key_padding_mask", "padding_mask", "pad_mask", "key_mask", "kv_mask")
@@ -96,9 +96,7 @@ def unequal(judge: Judge, seed: int = 15, kind: str = "float32") -> Finding:
     case = case_of(judge, TOKENS, seed, type=kind)
     chunked = judge.convention.chosen["chunked"]
     parts = parts_of(TOKENS, range(BEGUN if chunked else 1, TOKENS))
-    plain = fed(judge.thread(case), parts)
-    if plain.trouble:
-        return Finding(verdict=Verdict.FAILS, trouble=plain.trouble)
+    plain = answered(fed(judge.thread(case), parts))
     trouble, wrong = None, None
     for way in found:
         same = fed(judge.thread(case), parts, lambda first, last, way=way: way.named(first, last, 0))

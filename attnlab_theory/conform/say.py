@@ -1,19 +1,16 @@
 """Sentences: what was found of a declared kind, in English."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform.calling import Convention, Uncallable
 from attnlab_theory.conform.finding import ANOTHER_ANSWER, Fault, Finding, Trouble, Verdict
+from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Kind
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.templates import advice, command
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.calling import Convention, Uncallable
-    from attnlab_theory.conform.judge import Judge
-
 
 TITLES = {
     "layout": "layout",
@@ -460,7 +457,7 @@ def choice(name: str, value: Any) -> str:
     return CHOICES.get((name, value), f"{value:g}" if isinstance(value, float) else str(value))
 
 
-def uncallable(name: str, kind: Kind, error: "Uncallable", named: str = "", uses: Sequence[str] = ()) -> str:
+def uncallable(name: str, kind: Kind, error: Uncallable, named: str = "", uses: Sequence[str] = ()) -> str:
     """Why a target cannot be judged, and the remedy.
 
     Args:
@@ -495,7 +492,7 @@ def uncallable(name: str, kind: Kind, error: "Uncallable", named: str = "", uses
     return name + " " * (not words.startswith(":")) + words
 
 
-def profile(found: "Convention", kind: Kind, declared: Mapping[str, Any], gives: str = "") -> list[tuple[str, str]]:
+def profile(found: Convention, kind: Kind, declared: Mapping[str, Any], gives: str = "") -> list[tuple[str, str]]:
     """How a target is called, a name and what was found each.
 
     Args:
@@ -586,7 +583,7 @@ def brief(found: Finding) -> str:
     return "; ".join(f"{kind}: {SHOWN.format(**about)}" for kind, (_, about) in shown.items())
 
 
-def line(found: Finding, judge: "Judge") -> str:
+def line(found: Finding, judge: Judge) -> str:
     """What became of an identity."""
     said = _fact(found.fact, found.about, judge) if found.fact else ""
     call = f"; the call: {judge.convention.call(found.case)}" if found.case else ""
@@ -650,7 +647,7 @@ def _wrong(found: Finding, axes: str) -> str:
     return f"{name}{number.given:.7g} where {number.right:.7g} {right}{off}, {where}"
 
 
-def _fact(fact: str, facts: Mapping[str, Any], judge: "Judge | None") -> str:
+def _fact(fact: str, facts: Mapping[str, Any], judge: Judge | None) -> str:
     """A fact, with its data."""
     if fact == "parts":
         return "; ".join(_fact(each, about, judge) for each, about in facts["parts"])
@@ -673,7 +670,7 @@ def _fact(fact: str, facts: Mapping[str, Any], judge: "Judge | None") -> str:
     return said + "; q, k and v are one tensor" * bool(facts.get("shared"))
 
 
-def _said(value: Any, judge: "Judge | None") -> Any:
+def _said(value: Any, judge: Judge | None) -> Any:
     """A datum of a fact, where it is none that is written as it is."""
     if isinstance(value, Finding) and judge is not None:
         return line(value, judge)
@@ -686,7 +683,7 @@ def _said(value: Any, judge: "Judge | None") -> Any:
     return value
 
 
-def notes(judge: "Judge") -> list[str]:
+def notes(judge: Judge) -> list[str]:
     """What was seen on the way."""
     found = [f"gives {got} for {given}" for given, got in judge.kinds.items() if got != given] * bool(
         judge.kind.gives

@@ -1,29 +1,18 @@
 """The one writer of snippets: the case, the call, and the number that is wrong. It needs the target and numpy."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from attnlab_theory.conform.callers import Place
 from attnlab_theory.conform.case import Case, word
-from attnlab_theory.conform.codes import begun, framed, lain
+from attnlab_theory.conform.codes import GENERATORS, begun, framed, lain
 from attnlab_theory.conform.finding import Fault, Finding
 from attnlab_theory.conform.judge import Judge
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.callers import Place
-
-GENERATORS = {
-    "int": "{}",
-    "numpy": "np.random.default_rng({})",
-    "torch": "torch.Generator().manual_seed({})",
-    "jax": "jax.random.PRNGKey({})",
-}
-"""How a source of randomness is made of a number."""
 
 MOST_LINES = 15
 """A snippet of more lines is not shown."""
 
 
-def snippet(place: "Place", judge: Judge, finding: Finding) -> list[str]:
+def snippet(place: Place, judge: Judge, finding: Finding) -> list[str]:
     """Lines of Python that show what was found; none if that takes too many.
 
     Args:
@@ -85,7 +74,7 @@ def _called(name: str, target: str, judge: Judge, case: Case) -> list[str]:
         if array := word(found.functions.get(parameter, "")):
             code = code.replace(array, framed(array, found.framework))
         elif parameter in arrays:
-            code = lain(code, case["memory"], [case.lengths[axis] for axis in arrays[parameter]])
+            code = lain(code, case["memory"] or "", [case.lengths[axis] for axis in arrays[parameter]])
             code = framed(code, found.framework, case.type == "bfloat16")
         is_placed = parameter in [found.names[role] for role in found.placed]
         given.append(code if is_placed else f"{parameter}={code}")

@@ -5,18 +5,16 @@ import contextlib
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from attnlab_theory.conform import replays
+from attnlab_theory.conform.callers import Caller, Place
 from attnlab_theory.conform.finding import LEAKS, Fault, Trouble, Verdict, draws
 from attnlab_theory.conform.kinds import KINDS, Kind
 from attnlab_theory.conform.recording import Log, Recording, Shown, holds_again
 from attnlab_theory.plurals import several
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.callers import Caller, Place
 
 MOST_REPLAYS = 6
 """So often calls are made again at most, to see whether a snippet shows a failure."""
@@ -78,7 +76,7 @@ class Suite(abc.ABC):
         ValueError: if the target can be called in no way.
     """
 
-    IDENTITIES: ClassVar[Sequence[str]]
+    IDENTITIES: ClassVar[Collection[str]]
     """All that may be tried, in this order."""
     CONVENTIONS: ClassVar[Collection[str]]
     """What a user may declare."""
@@ -90,7 +88,7 @@ class Suite(abc.ABC):
     """So many cases of each identity at most."""
 
     def __init__(
-        self, caller: "Caller", kind: str, declared: Mapping[str, Any] | None = None, accumulate: str | None = None
+        self, caller: Caller, kind: str, declared: Mapping[str, Any] | None = None, accumulate: str | None = None
     ) -> None:
         self.log = Log()
         self.callers: list[Recording] = []
@@ -154,7 +152,7 @@ class Suite(abc.ABC):
         """What is said of a target whose process somebody else has ended."""
         return f"{self.caller.name} is not judged: {Trouble(fault=Fault.KILLED, code=self.log.killed[-1])}"
 
-    def recorded(self, caller: "Caller") -> "Caller":
+    def recorded(self, caller: Caller) -> Caller:
         """A caller whose calls are remembered, for a snippet: of the target first, then of another one."""
         self.callers.append(Recording(caller, self.log, len(self.callers)))
         return self.callers[-1]
@@ -200,7 +198,7 @@ class Suite(abc.ABC):
         line = f"{said} not made, for such calls had hung, ended the process or lost the accelerator"
         return dataclasses.replace(row, verdict=Verdict.NOT_JUDGED, line=line, case="", counterexample=None)
 
-    def replay(self, places: "Sequence[Place]", rows: Sequence[Row]) -> list[str]:
+    def replay(self, places: Sequence[Place], rows: Sequence[Row]) -> list[str]:
         """At most 15 lines of Python that make again the calls of some row that fails: of the fewest calls.
 
         Args:
@@ -221,7 +219,7 @@ class Suite(abc.ABC):
                             return lines
         return []
 
-    def against(self, caller: "Caller") -> None:
+    def against(self, caller: Caller) -> None:
         """Compare with another function that promises the same.
 
         Raises:
@@ -238,7 +236,7 @@ class Suite(abc.ABC):
         """What is neither right nor wrong, and was seen on the way."""
         return []
 
-    def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
+    def snippet(self, place: Place, rows: Sequence[Row]) -> list[str]:
         """At most 15 lines of Python that show a counterexample of some row; none if there is none."""
         del place, rows
         return []

@@ -21,21 +21,9 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.identities import (
-    Covering,
-    again,
-    apart,
-    empty_batch,
-    explained,
-    future,
-    more_keys,
-    right_at,
-    right_in,
-    sized,
-    untouched,
-    visible,
-)
+from attnlab_theory.conform.identities import RightAt, apart, future, more_keys, sized, visible
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
+from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend
 from attnlab_theory.conform.kinds.softmax.tolerances import span
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
@@ -78,12 +66,7 @@ def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
         rest = ((2 * n + c.shape[-1]) * sums + 10 * u + undivided) * (mean + abs(out)) + 2 * n * tiny
         return np.minimum(np.nan_to_num(one, nan=np.inf), far.max(3, initial=0.0)) + rest
 
-    def within(kind: str, accumulate: str) -> np.ndarray:
-        one, range_of = error(kind, accumulate), span(seen, v)
-        # The reference computes in float64, so its own bound is added.
-        return np.where((one >= range_of) & (range_of > 0), np.nan, one + error("float64", "float64"))
-
-    return Right(exact.output, within)
+    return Right(exact.output, attending.bounded(error, span(seen, v)))
 
 
 def promised(case: Case, chosen: Chosen) -> bool:
@@ -120,6 +103,9 @@ OF_TYPES = (
 )
 """What is asked in a type."""
 
+RANKS = ((1, 1), (5, 5), (16, 4), (64, 2), (130, 8))
+"""Widths of latents, and of channels that are turned."""
+
 LATENT = Kind(
     operands=(
         *("q", "q turned", "latents", "k turned", "up to keys"),
@@ -143,25 +129,18 @@ LATENT = Kind(
     reads=(more_keys,),
     columns=COLUMNS,
     compiled={"sizes": COLUMNS["sizes"][:2]},
-    laws={
-        "weights": explained,
-        "plain": right_at({"seed": seed} for seed in range(6)),
-        "one token": right_at(sized((1, 1, 4, 3), (1, 1, 1, 1), (6, 6, 1, 1))),
-        "odd widths": right_at(sized((5, 5, 7, 5), (5, 5, 3, 9), (6, 6, 17, 9), (5, 5, 80, 40))),
-        "ranks": right_at({"rank": r, "turned_width": x} for r, x in ((1, 1), (5, 5), (16, 4), (64, 2), (130, 8))),
-        "block edges": right_at({"length": n, "batch": 1} for n in (130, 17, 65, 15, 16, 63, 64)),
-        "more keys": right_at(sized((4, 7, 4, 3), (1, 19, 4, 3), (1, 130, 4, 3))),
-        "large": right_at({"edits": x, "seed": seed} for seed in range(3) for x in (("q = 20 * q",), NEGATIVE)),
-        "padding": right_at({"mask": "padded", "length": n, "seed": n} for n in (6, 9, 17)),
-        "scale": right_at({"scale": 0.3, "seed": seed} for seed in range(2)),
-        "float64": right_in("float64", OF_TYPES),
-        "float16": right_in("float16", OF_TYPES),
-        "bfloat16": right_in("bfloat16", OF_TYPES),
-        "pairs": Covering(),
-        "future": future((5, 17), (5,), [{"latents": "4 * {x}"}, {"latents": "{x} + 1e3"}], batch=1, causal=True),
-        "same result": again({"seed": 11}, [{"seed": 11, "length": 17}, {"seed": 11, "type": "float64"}]),
-        "elements apart": apart({"batch": 3, "heads": 3, "seed": 7}, ("q",)),
-        "empty batch": empty_batch,
-        "inputs unchanged": untouched([{}, {"memory": "rows"}]),
-    },
+    laws=attending.laws(
+        {
+            "ranks": RightAt(
+                {"rank": r, "turned_width": x} for r, x in ((1, 1), (5, 5), (16, 4), (64, 2), (130, 8))
+            ),
+            "large": RightAt({"edits": x, "seed": seed} for seed in range(3) for x in (("q = 20 * q",), NEGATIVE)),
+            "future": future(
+                (5, 17), (5,), [{"latents": "4 * {x}"}, {"latents": "{x} + 1e3"}], batch=1, causal=True
+            ),
+            "elements apart": apart({"batch": 3, "heads": 3, "seed": 7}, ("q",)),
+        },
+        of_types=OF_TYPES,
+        without=("more queries", "ties", "offset values", "masks"),
+    ),
 )

@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.identities import again, explained, right_at, steady
+from attnlab_theory.conform.identities import RightAt, again, explained, steady
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage, law
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
@@ -140,14 +140,14 @@ ALIBI = Kind(
         "falling": explained,
         "slopes": steep(POWERS),
         "other heads": steep(OTHERS),
-        "lengths": right_at((4, n, n) for n in (2, 3, 15, 16, 17, 63, 64, 65, 129)),
-        "one token": right_at([(4, 1, 1)]),
-        "more keys": right_at([(4, 1, 6), (4, 2, 9), (4, 7, 9), (4, 16, 33), (4, 1, 130)]),
-        "pairs": right_at(
+        "lengths": RightAt((4, n, n) for n in (2, 3, 15, 16, 17, 63, 64, 65, 129)),
+        "one token": RightAt([(4, 1, 1)]),
+        "more keys": RightAt([(4, 1, 6), (4, 2, 9), (4, 7, 9), (4, 16, 33), (4, 1, 130)]),
+        "pairs": RightAt(
             (heads, *lengths) for heads in (3, 8, 12) for lengths in ((1, 1), (2, 9), (17, 17), (65, 65), (1, 130))
         ),
         "future": steady("future", [(4, 9, 9), (4, 33, 33), (4, 4, 6), (4, 5, 9)]),
-        "long texts": right_at([(12, 1, 2048), (12, 1, 16384), (3, 300, 300), (1, 1100, 1100)]),
+        "long texts": RightAt([(12, 1, 2048), (12, 1, 16384), (3, 300, 300), (1, 1100, 1100)]),
         "same result": again((4, 6, 6), [(4, 40, 40), (8, 6, 6)]),
     },
 )

@@ -1,6 +1,6 @@
 """What kinds of attention share: the calls that are made of them, and the laws that hold of each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,12 @@ from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.identities import (
     OF_TYPES,
     Covering,
+    RightAt,
     again,
     apart,
     empty_batch,
     explained,
     future,
-    right_at,
     right_in,
     sized,
     untouched,
@@ -87,28 +87,46 @@ def promised(case: Case, chosen: Chosen) -> bool:
     return case["queries"] == case["keys"] or not chosen.get("more keys")
 
 
-def laws(more: Mapping[str, Law], large: Mapping[str, Any] = {"values": "large"}) -> dict[str, Law]:
+def bounded(error: Callable[[str, str], np.ndarray], most: np.ndarray) -> Callable[[str, str], np.ndarray]:
+    """How far a right answer may be off: by an error, where that is less than the most that says something."""
+
+    def within(kind: str, accumulate: str) -> np.ndarray:
+        one = error(kind, accumulate)
+        # The reference computes in float64, so its own bound is added.
+        return np.where((one >= most) & (most > 0), np.nan, one + error("float64", "float64"))
+
+    return within
+
+
+def laws(
+    more: Mapping[str, Law],
+    large: Mapping[str, Any] = {"values": "large"},
+    of_types: Sequence[Mapping[str, Any]] = OF_TYPES,
+    without: Collection[str] = (),
+) -> dict[str, Law]:
     """The laws of a kind.
 
     Args:
         more: those of its own, which take the place of others that have their names.
         large: what makes scores large.
+        of_types: what is asked in each type.
+        without: those that say nothing of it.
     """
-    of_types = [large if each.get("values") == "large" else each for each in OF_TYPES]
-    return {
+    of_types = [large if each.get("values") == "large" else each for each in of_types]
+    found = {
         "weights": explained,
-        "plain": right_at({"seed": seed} for seed in range(6)),
-        "one token": right_at(sized((1, 1, 4, 3), (1, 1, 1, 1), (6, 6, 1, 1))),
-        "odd widths": right_at(sized((5, 5, 7, 5), (5, 5, 3, 9), (6, 6, 17, 9), (5, 5, 80, 40))),
-        "block edges": right_at({"length": n, "batch": 1} for n in (130, 17, 65, 15, 16, 63, 64, 127, 128, 129)),
-        "more keys": right_at(sized((4, 7, 4, 3), (1, 19, 4, 3), (1, 130, 4, 3))),
-        "more queries": right_at(sized((7, 4, 4, 3), (5, 1, 4, 3))),
-        "ties": right_at({"values": "zeros", "seed": seed} for seed in range(2)),
-        "large": right_at({**large, "seed": seed} for seed in range(3)),
-        "offset values": right_at({"values": "offset", "seed": seed} for seed in range(3)),
-        "masks": right_at({"pair mask": "any", "length": n, "seed": n} for n in (6, 9, 17)),
-        "padding": right_at({"mask": "padded", "length": n, "seed": n} for n in (6, 9, 17)),
-        "scale": right_at({"scale": 0.3, "seed": seed} for seed in range(2)),
+        "plain": RightAt({"seed": seed} for seed in range(6)),
+        "one token": RightAt(sized((1, 1, 4, 3), (1, 1, 1, 1), (6, 6, 1, 1))),
+        "odd widths": RightAt(sized((5, 5, 7, 5), (5, 5, 3, 9), (6, 6, 17, 9), (5, 5, 80, 40))),
+        "block edges": RightAt({"length": n, "batch": 1} for n in (130, 17, 65, 15, 16, 63, 64, 127, 128, 129)),
+        "more keys": RightAt(sized((4, 7, 4, 3), (1, 19, 4, 3), (1, 130, 4, 3))),
+        "more queries": RightAt(sized((7, 4, 4, 3), (5, 1, 4, 3))),
+        "ties": RightAt({"values": "zeros", "seed": seed} for seed in range(2)),
+        "large": RightAt({**large, "seed": seed} for seed in range(3)),
+        "offset values": RightAt({"values": "offset", "seed": seed} for seed in range(3)),
+        "masks": RightAt({"pair mask": "any", "length": n, "seed": n} for n in (6, 9, 17)),
+        "padding": RightAt({"mask": "padded", "length": n, "seed": n} for n in (6, 9, 17)),
+        "scale": RightAt({"scale": 0.3, "seed": seed} for seed in range(2)),
         **{kind: right_in(kind, of_types) for kind in ("float64", "float16", "bfloat16")},
         "pairs": Covering(),
         "future": future((5, 17, 65), (5,), REPLACED, batch=1, causal=True),
@@ -118,3 +136,4 @@ def laws(more: Mapping[str, Law], large: Mapping[str, Any] = {"values": "large"}
         "inputs unchanged": untouched([{}, {"memory": "rows"}]),
         **more,
     }
+    return {name: law for name, law in found.items() if name not in without}

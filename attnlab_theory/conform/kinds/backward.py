@@ -11,25 +11,22 @@ left out, and is granted. The product of delta and the gradient errs by sum(|del
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from attnlab_theory.conform import show
-from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.callers import Caller, Place
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.declarations import as_one, refused_in_words, rows_of
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.identities import Covering, again, right_at, right_in, untouched
+from attnlab_theory.conform.identities import Covering, RightAt, again, right_in, untouched
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds.softmax.problems import problem
 from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.kinds.softmax.slopes import of_role, room, slopes
 from attnlab_theory.conform.suite import Row
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.callers import Place
 
 GRADIENTS = {"q": "bhtd", "k": "bgsd", "v": "bgse"}
 """What is given, in this order, with its axes."""
@@ -160,11 +157,11 @@ def backward(name: str, forward: Judge) -> Kind:
         columns={x: y for x, y in own.columns.items() if x in FEATURES} | {"sizes": sizes, "mask": masks},
         compiled={"sizes": sizes[:2]},
         laws={
-            "plain": right_at({"seed": seed} for seed in range(3)),
+            "plain": RightAt({"seed": seed} for seed in range(3)),
             "differences": Differences(name, forward),
-            "masks": right_at({"pair mask": "random", "seed": seed} for seed in range(3)),
-            "features": right_at({**each, "seed": seed} for each in features for seed in range(2)),
-            "large": right_at({"values": "large", "seed": seed} for seed in range(2)),
+            "masks": RightAt({"pair mask": "random", "seed": seed} for seed in range(3)),
+            "features": RightAt({**each, "seed": seed} for each in features for seed in range(2)),
+            "large": RightAt({"values": "large", "seed": seed} for seed in range(2)),
             "float64": right_in("float64"),
             "float16": right_in("float16"),
             "pairs": Covering(),
@@ -215,7 +212,7 @@ class Backward:
         for name, judge in self.judges.items():
             yield as_one(name, rows_of(judge))
 
-    def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
+    def snippet(self, place: Place, rows: Sequence[Row]) -> list[str]:
         """A snippet of the first that is wrong, with the call of the backward pass alone."""
         for row in rows:
             if row.name in self.judges and isinstance(row.counterexample, Finding):

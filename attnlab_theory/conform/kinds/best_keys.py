@@ -20,8 +20,8 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import Finding, Verdict
-from attnlab_theory.conform.identities import more_keys, right_at, visible
-from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.identities import RightAt, more_keys, visible
+from attnlab_theory.conform.judge import Judge, answered
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.kinds.softmax.laws import UNIT
@@ -62,9 +62,8 @@ def ties(judge: Judge) -> Finding:
     same = {"width": 7} if judge.convention.chosen.get("same width") else {}
     spec = {"batch": 1, "length": 7, "value_width": 7, "values": "ties", "edits": UNIT, **same}
     for case in judge.cases({**spec, "top_k": n} for n in (1, 3, 6)):
-        answer, tried = judge.ask(case), tried + 1
-        if answer.trouble:
-            return Finding(verdict=Verdict.FAILS, trouble=answer.trouble, case=case, tried=tried, failures=1)
+        tried += 1
+        answer = answered(judge.ask(case), case, tried)
         counts = visible(case, judge.convention.chosen, {}).sum(-1)[..., None]
         shares = zip(OF_EQUAL, (np.minimum(counts, case["top_k"]), counts), strict=True)
         found &= {word for word, n in shares if _shares(answer.numbers[..., : case["keys"]], n)}
@@ -118,10 +117,8 @@ TOP_K = Kind(
     laws=attending.laws(
         {
             "ties": ties,
-            "kept": right_at(
-                {"top_k": n, "length": 17, "seed": seed} for n in (1, 2, 5, 16, 17) for seed in (0, 1)
-            ),
-            "fewer keys": right_at({"top_k": 8, "length": n} for n in (2, 7)),
+            "kept": RightAt({"top_k": n, "length": 17, "seed": seed} for n in (1, 2, 5, 16, 17) for seed in (0, 1)),
+            "fewer keys": RightAt({"top_k": 8, "length": n} for n in (2, 7)),
         }
     ),
 )

@@ -9,22 +9,7 @@ from typing import Any
 
 from attnlab_theory.conform.calling import Convention, Steps, Uncallable
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.decoding import (
-    branching,
-    case_of,
-    chunks,
-    elements,
-    full,
-    in_steps,
-    interrupted,
-    lasting,
-    looks_back,
-    objects,
-    reordered,
-    repeated,
-    separate,
-    settle,
-)
+from attnlab_theory.conform.decoding import case_of, full, laws, looks_back, repeated, settle
 from attnlab_theory.conform.finding import Finding, Verdict
 from attnlab_theory.conform.harness import RESETS
 from attnlab_theory.conform.identities import future, untouched
@@ -190,23 +175,14 @@ DECODE = Kind(
     tolerance=of_layers,
     refuses_lengths=True,
     laws={
-        "token by token": in_steps(0, (range(1, 12),), chunked=False),
-        "chunks": chunks,
-        "prefill, then steps": in_steps(2, (range(7, 12), range(2, 12))),
-        "many tokens": lasting(132, 20, 600),
+        **laws((132, 20, 600), wider, "elements apart"),
         "full cache": full,
-        "two caches": separate,
-        "old cache": branching,
-        "reordered cache": reordered,
-        "elements apart": elements,
         "rows of other lengths": unequal,
-        "two objects": objects,
         "causality": causality,
         "float64": of_type("float64"),
         "float16": of_type("float16"),
         "bfloat16": of_type("bfloat16"),
         "same result": repeated,
-        "refused step": interrupted(wider),
         "inputs unchanged": untouched([]),
     },
 )

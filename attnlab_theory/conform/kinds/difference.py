@@ -24,7 +24,7 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.identities import more_keys, right_at, visible
+from attnlab_theory.conform.identities import RightAt, more_keys, visible
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend
@@ -126,7 +126,7 @@ BY_NAME = dataclasses.replace(
     telling=("q1", "q2"),
     columns=columns(LOUD),
     laws=attending.laws(
-        {"ties": right_at({"edits": ("q1, q2 = 0 * q1, 0 * q2",), "seed": seed} for seed in range(2))},
+        {"ties": RightAt({"edits": ("q1, q2 = 0 * q1, 0 * q2",), "seed": seed} for seed in range(2))},
         {"edits": LOUD},
     ),
 )

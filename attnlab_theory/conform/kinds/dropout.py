@@ -12,7 +12,7 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.calling import Answer
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.chance import ALPHA, agrees, drawn, judged, seeded
+from attnlab_theory.conform.chance import ALPHA, agrees, drawn, seeded
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Number, Verdict
 from attnlab_theory.conform.identities import untouched
 from attnlab_theory.conform.judge import Judge
@@ -293,12 +293,12 @@ DROPOUT = Kind(
     laws={
         "rate 0": without(rate=0.0),
         "evaluation": without(**{"in training": False, "evaluating": True}),
-        "weights": judged(weights),
-        "factor": judged(kept_factor),
+        "weights": weights,
+        "factor": kept_factor,
         "seeds": seeded({"length": 9, "seed": 4}, {"length": 17}),
-        "independent": judged(independent),
-        "share": judged(share),
-        "mean": judged(mean),
+        "independent": independent,
+        "share": share,
+        "mean": mean,
         "rate 1": everything,
         "inputs unchanged": untouched([]),
     },

@@ -21,7 +21,7 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.calling import Answer
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.chance import ALPHA, agrees, drawn, judged, seeded
+from attnlab_theory.conform.chance import ALPHA, agrees, drawn, seeded
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Number, Verdict
 from attnlab_theory.conform.identities import apart, future, untouched
 from attnlab_theory.conform.judge import Judge
@@ -256,7 +256,7 @@ FEATURE_ATTENTION = Kind(
     right=right,
     laws={
         "seeds": seeded({"seed": 5}, {"length": 17, "seed": 9}),
-        "constant values": judged(constant),
+        "constant values": constant,
         "future": future(
             (5, 17, 65),
             (5, 17, 65),
@@ -265,8 +265,8 @@ FEATURE_ATTENTION = Kind(
             draw=1,
         ),
         "elements apart": apart({"seed": 5, "draw": 1}, {"q": "3 * {x}", "k": "3 * {x}", "v": "1e3 * {x}"}),
-        "approximates": judged(approximates),
-        "shrinks": judged(shrinks),
+        "approximates": approximates,
+        "shrinks": shrinks,
         "inputs unchanged": untouched([]),
     },
 )

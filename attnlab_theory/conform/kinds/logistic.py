@@ -19,7 +19,7 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.identities import more_keys, right_at, visible
+from attnlab_theory.conform.identities import RightAt, more_keys, visible
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
@@ -44,12 +44,7 @@ def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
         terms = off + (k.shape[2] + 2) * sums * (weights + off)
         return np.einsum("bhts,bhse->bhte", terms, abs(v)) + 2 * u * abs(output) + (k.shape[2] + 1) * tiny
 
-    def within(kind: str, accumulate: str) -> np.ndarray:
-        one = error(kind, accumulate)
-        # The reference computes in float64, so its own bound is added.
-        return np.where((one >= whole) & (whole > 0), np.nan, one + error("float64", "float64"))
-
-    return Right(output, within)
+    return Right(output, attending.bounded(error, whole))
 
 
 COLUMNS = {**attending.COLUMNS, "shift": [{}, {"shift": "left away"}]}
@@ -76,5 +71,5 @@ SIGMOID = Kind(
     reads=(more_keys,),
     columns=COLUMNS,
     compiled=attending.COMPILED,
-    laws=attending.laws({"left away": right_at({"shift": "left away", "length": n} for n in (6, 17))}),
+    laws=attending.laws({"left away": RightAt({"shift": "left away", "length": n} for n in (6, 17))}),
 )

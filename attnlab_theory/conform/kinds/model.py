@@ -18,24 +18,7 @@ import numpy as np
 
 from attnlab_theory.conform.calling import Answer, Convention, Steps, Uncallable
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.decoding import (
-    branching,
-    case_of,
-    chunks,
-    elements,
-    failed,
-    in_steps,
-    interrupted,
-    lasting,
-    looks_back,
-    objects,
-    of_caches,
-    others,
-    parts_of,
-    reordered,
-    separate,
-    settle,
-)
+from attnlab_theory.conform.decoding import case_of, laws, looks_back, others, parts_of, settle
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.harness import RESETS
 from attnlab_theory.conform.identities import again, all_lengths, alone, future, prefixes, untouched
@@ -183,8 +166,9 @@ def against(judge: Judge) -> Finding:
         if one.trouble and other.trouble:
             continue
         if one.trouble or other.trouble:
+            fail = {"verdict": Verdict.FAILS, "trouble": one.trouble or other.trouble, "tried": tried}
             about = {"asked": asked, "where": "here" if one.trouble else "there"}
-            return dataclasses.replace(failed(one.trouble or other.trouble, tried), fact="one alone", about=about)
+            return Finding(**fail, fact="one alone", about=about)
         outcome = judge.beside(Pair(case, case, of_other=True), other, one)
         if outcome.fails:
             return judge.failed(outcome, tried=tried, fact="against", about={"asked": asked})
@@ -219,18 +203,10 @@ LAWS: Mapping[str, Law] = {
     "causality": lambda judge: future((12, 17, 33, 65), COMPILED[1:3], changes(judge))(judge),
     "prefixes": prefixes(LENGTHS[1:], COMPILED),
     "elements apart": lambda judge: alone((1, 5, 17), COMPILED, changes(judge)[:1])(judge),
-    "token by token": of_caches(in_steps(0, (range(1, 12),), chunked=False)),
-    "chunks": of_caches(chunks),
-    "prefill, then steps": of_caches(in_steps(2, (range(7, 12), range(2, 12)))),
-    "many tokens": of_caches(lasting(66, 18, 300)),
-    "two caches": of_caches(separate),
-    "old cache": of_caches(branching),
-    "reordered cache": of_caches(reordered),
-    "decoded apart": of_caches(elements),
+    **laws((66, 18, 300), lambda case: ("ids = ids + 10**6",), "decoded apart"),
     "padding right": padded_at("right"),
     "padding left": padded_at("left"),
     "padding in a cache": padded_cache,
-    "two objects": of_caches(objects),
     "same result": lambda judge: again(
         SAME,
         [
@@ -240,7 +216,6 @@ LAWS: Mapping[str, Law] = {
         ],
         tiny=1e-5,
     )(judge),
-    "refused step": of_caches(interrupted(lambda case: ("ids = ids + 10**6",))),
     "against": against,
     "inputs unchanged": untouched([]),
 }

@@ -16,7 +16,7 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case, word
 from attnlab_theory.conform.finding import Finding, Verdict
-from attnlab_theory.conform.identities import Covering, again, explained, right_at, right_in, untouched
+from attnlab_theory.conform.identities import Covering, RightAt, again, explained, right_in, untouched
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend, shared
@@ -125,17 +125,17 @@ PAGED = Kind(
     compiled={"sizes": COLUMNS["sizes"][:2]},
     laws={
         "weights": explained,
-        "plain": right_at({"seed": seed} for seed in range(6)),
-        "one query": right_at({"queries": 1, "seed": seed} for seed in range(3)),
-        "lengths": right_at({"lengths": word, "seed": seed} for word in ("edges", "full") for seed in range(3)),
-        "page sizes": right_at(caches((1, 6, 1), (2, 4, 3), (5, 3, 2), (16, 2, 1), (17, 2, 2), (64, 3, 1))),
-        "shared pages": right_at({"block table": "shared", "seed": seed} for seed in range(2)),
-        "groupings": right_at(GROUPS),
-        "odd widths": right_at(
+        "plain": RightAt({"seed": seed} for seed in range(6)),
+        "one query": RightAt({"queries": 1, "seed": seed} for seed in range(3)),
+        "lengths": RightAt({"lengths": word, "seed": seed} for word in ("edges", "full") for seed in range(3)),
+        "page sizes": RightAt(caches((1, 6, 1), (2, 4, 3), (5, 3, 2), (16, 2, 1), (17, 2, 2), (64, 3, 1))),
+        "shared pages": RightAt({"block table": "shared", "seed": seed} for seed in range(2)),
+        "groupings": RightAt(GROUPS),
+        "odd widths": RightAt(
             {"width": d, "value_width": e} for d, e in ((7, 5), (3, 9), (17, 9), (80, 48), (1, 1))
         ),
-        "large": right_at({"edits": x, "seed": seed} for seed in range(3) for x in (("q = 20 * q",), NEGATIVE)),
-        "scale": right_at({"scale": 0.3, "seed": seed} for seed in range(2)),
+        "large": RightAt({"edits": x, "seed": seed} for seed in range(3) for x in (("q = 20 * q",), NEGATIVE)),
+        "scale": RightAt({"scale": 0.3, "seed": seed} for seed in range(2)),
         "float64": right_in("float64", OF_TYPES),
         "float16": right_in("float16", OF_TYPES),
         "bfloat16": right_in("bfloat16", OF_TYPES),

@@ -29,10 +29,10 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.chance import ALPHA, Drawn, agrees, drawn, judged, seeded, share_of_largest
+from attnlab_theory.conform.chance import ALPHA, agrees, drawn, seeded, share_of_largest
 from attnlab_theory.conform.finding import NOT_TRIED, Fault, Finding, Number, Trouble, Verdict
 from attnlab_theory.conform.identities import untouched
-from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.judge import Judge, Unanswered
 from attnlab_theory.conform.kind import Chosen, Kind, Stage
 from attnlab_theory.conform.kinds.feature_attention import FEATURE_ATTENTION
 from attnlab_theory.stats import known_variance, normal
@@ -127,7 +127,7 @@ def products(judge: Judge, x: np.ndarray, seeds: range, count: int = COUNT) -> t
     one, other = cases(judge, x, count)
     q, k = (drawn(judge, case, seeds)[:, 0, 0] for case in (one, other))
     if q.shape != k.shape:
-        raise Drawn(Trouble(fault=Fault.UNEQUAL), other)
+        raise Unanswered(Trouble(fault=Fault.UNEQUAL), other)
     n = len(x) // 2
     return q[:, :n] * k[:, n:], q[-1, :n]
 
@@ -141,7 +141,7 @@ def read(judge: Judge) -> dict[str, Any]:
     """The kernel and the scale that the mean of a few estimates is nearest to."""
     try:
         mean = products(judge, BOTH, TRIALS)[0].sum(-1).mean(0)
-    except Drawn:
+    except Unanswered:
         mean = np.full(ROWS, np.nan)
     known, best = judge.declared, (np.inf, {})
     for kernel in (known["kernel"],) if "kernel" in known else KERNELS:
@@ -336,13 +336,13 @@ RANDOM_FEATURES = Kind(
     reads=(read,),
     laws={
         "seeds": seeded({}, {"edits": rows(3 * BOTH)}),
-        "rows apart": judged(rows_apart),
-        "kernel": judged(kernel),
-        "variance": judged(spread),
-        "signs": judged(signs),
-        "small kernels": judged(small),
-        "count": judged(counted),
-        "independent": judged(independent),
+        "rows apart": rows_apart,
+        "kernel": kernel,
+        "variance": spread,
+        "signs": signs,
+        "small kernels": small,
+        "count": counted,
+        "independent": independent,
         "long rows": long_rows,
         "inputs unchanged": untouched([]),
     },

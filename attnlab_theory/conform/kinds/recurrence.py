@@ -27,7 +27,7 @@ from attnlab_theory.conform.identities import (
     untouched,
     wholes,
 )
-from attnlab_theory.conform.judge import Judge, Pair
+from attnlab_theory.conform.judge import Judge, Pair, answered
 from attnlab_theory.conform.kind import Chosen, Kind, Stage, law
 from attnlab_theory.conform.operands import OPERANDS
 
@@ -156,9 +156,7 @@ def state_again(judge: Judge) -> Finding:
         return NOT_TRIED
     case = judge.cases([{"length": 9, "seed": 9, "parts": (4, 5)}])[0]
     caller, found = judge.caller, judge.convention
-    first = raw(caller, found, case, 0, 4)
-    if first.trouble:
-        return Finding(verdict=Verdict.FAILS, trouble=first.trouble, case=case)
+    first = answered(raw(caller, found, case, 0, 4), case)
     one, two = (raw(caller, found, case, 4, 5, first.kept) for _ in range(2))
     is_used = one.trouble or two.trouble or not np.array_equal(one.numbers, two.numbers)
     fact = "state is used up" if is_used else "state again"

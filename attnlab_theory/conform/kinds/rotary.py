@@ -17,7 +17,7 @@ from attnlab_theory.conform import angles
 from attnlab_theory.conform.angles import PAIRS, Frequencies, channels
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.identities import again, apart, explained, right_at, types_in_turn, untouched
+from attnlab_theory.conform.identities import RightAt, again, apart, explained, types_in_turn, untouched
 from attnlab_theory.conform.judge import Judge, Pair
 from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Spec, Stage
 from attnlab_theory.conform.operands import OPERANDS
@@ -343,7 +343,7 @@ def against(judge: Judge) -> Finding:
 def of_type(kind: str) -> Law:
     """The law that every number is right in a type, near and far."""
     far = (300, 0, 257, 2049, 4001, 1, 2)
-    return right_at(
+    return RightAt(
         lambda judge: [{"type": kind, "seed": 1}, near(judge, *far, type=kind, seed=2)], may_refuse_all=True
     )
 
@@ -389,26 +389,26 @@ ROTARY = Kind(
     reads=(base,),
     laws={
         "turning": pairs_turn,
-        "rotation": right_at(
+        "rotation": RightAt(
             lambda judge: [{"seed": i} if i < 3 else near(judge, 3, 0, 11, 5, 5, 40, 1, seed=i) for i in range(6)]
         ),
         "position 0": position_0,
         "prefix": prefix,
-        "large positions": right_at(far, may_refuse=True),
-        "one token": right_at([*(at(p, seed=p, **ONE) for p in (0, 1, 9)), at(4, seed=1)]),
-        "lengths": right_at(lengths),
+        "large positions": RightAt(far, may_refuse=True),
+        "one token": RightAt([*(at(p, seed=p, **ONE) for p in (0, 1, 9)), at(4, seed=1)]),
+        "lengths": RightAt(lengths),
         "widths": widths,
         "positions by row": by_row,
-        "base": right_at(
+        "base": RightAt(
             lambda judge: [{"base": x, "seed": 4} for x in (500.0, 2e6) if judge.convention.chosen.get("base")]
         ),
-        "offset": right_at({"offset": p, "queries": t, "seed": 4} for p in (1, 16, 100) for t in (7, 1)),
-        "values": right_at({"seed": 6, **dict.fromkeys(VECTORS, x)} for x in ("0.0", "1e4", "1e30", "1e-40")),
-        "fewer key heads": right_at(
+        "offset": RightAt({"offset": p, "queries": t, "seed": 4} for p in (1, 16, 100) for t in (7, 1)),
+        "values": RightAt({"seed": 6, **dict.fromkeys(VECTORS, x)} for x in ("0.0", "1e4", "1e30", "1e-40")),
+        "fewer key heads": RightAt(
             lambda judge: [{"heads": 4, "groups": 2, "seed": 9}] * ("xk" in judge.convention.names),
             may_refuse_all=True,
         ),
-        "non-contiguous": right_at({"memory": "rows", "seed": seed} for seed in (1, 2)),
+        "non-contiguous": RightAt({"memory": "rows", "seed": seed} for seed in (1, 2)),
         "float64": of_type("float64"),
         "float16": of_type("float16"),
         "bfloat16": of_type("bfloat16"),

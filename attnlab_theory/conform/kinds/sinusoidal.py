@@ -14,8 +14,8 @@ from attnlab_theory.conform import angles
 from attnlab_theory.conform.angles import PAIRS, Frequencies, channels
 from attnlab_theory.conform.case import Case, rounded, storage
 from attnlab_theory.conform.finding import NOT_FINITE, NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.identities import again, explained, right_at, types_in_turn, untouched
-from attnlab_theory.conform.judge import Judge, Pair
+from attnlab_theory.conform.identities import RightAt, again, explained, types_in_turn, untouched
+from attnlab_theory.conform.judge import Judge, Pair, answered
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Spec, Stage
 from attnlab_theory.conform.operands import OPERANDS
 from attnlab_theory.conform.rounding import HALF_EPS
@@ -199,11 +199,9 @@ def added(judge: Judge) -> Finding:
     """Tokens are added, or not looked at."""
     if "embeddings" not in judge.convention.names:
         return NOT_TRIED
-    answers = [judge.ask(case) for case in judge.cases([{"queries": 5}, {"queries": 5, "embeddings": "twos"}])]
-    for answer in answers:
-        if answer.trouble:
-            return Finding(verdict=Verdict.FAILS, trouble=answer.trouble)
-    apart = answers[1].numbers - answers[0].numbers
+    cases = judge.cases([{"queries": 5}, {"queries": 5, "embeddings": "twos"}])
+    zeros, twos = (answered(judge.ask(case)).numbers for case in cases)
+    apart = twos - zeros
     if np.ptp(apart) > 1e-5:
         about = {"least": apart.min(), "most": apart.max()}
         return Finding(verdict=Verdict.FAILS, fact="moves", about=about, failures=1)
@@ -234,15 +232,15 @@ SINUSOIDAL = Kind(
     reads=(base,),
     laws={
         "waves": some_waves,
-        "table": right_at(lambda judge: up_to(judge, 1, 5, 17, 64)),
+        "table": RightAt(lambda judge: up_to(judge, 1, 5, 17, 64)),
         "position 0": position_0,
         "prefix": prefix,
-        "large positions": right_at(far, may_refuse=True),
-        "any order": right_at(lambda judge: at(judge, 3, 0, 11, 5, 5, 40, 1) + at(judge, 6)),
-        "lengths": right_at(lambda judge: up_to(judge, *(COMPILED if judge.compiles else LENGTHS))),
+        "large positions": RightAt(far, may_refuse=True),
+        "any order": RightAt(lambda judge: at(judge, 3, 0, 11, 5, 5, 40, 1) + at(judge, 6)),
+        "lengths": RightAt(lambda judge: up_to(judge, *(COMPILED if judge.compiles else LENGTHS))),
         "widths": widths,
         "odd widths": odd_width,
-        "base": right_at(
+        "base": RightAt(
             lambda judge: [{"queries": 9, "base": x} for x in (500.0, 2e6) if judge.convention.chosen["base"]]
         ),
         "added": added,

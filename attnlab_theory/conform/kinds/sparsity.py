@@ -16,7 +16,7 @@ import numpy as np
 from attnlab_theory.conform.calling import Uncallable
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
-from attnlab_theory.conform.identities import Covering, explained, more_keys, right_at
+from attnlab_theory.conform.identities import Covering, RightAt, explained, more_keys
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds.softmax.problems import problem
@@ -108,7 +108,7 @@ BLOCK_MASKS = Kind(
     compiled={"sizes": COLUMNS["sizes"][:2]},
     laws={
         "weights": explained,
-        "block masks": right_at(tiled(*SIZES)),
+        "block masks": RightAt(tiled(*SIZES)),
         "pairs": Covering(),
     },
 )

@@ -28,7 +28,7 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.identities import more_keys, right_at, visible
+from attnlab_theory.conform.identities import RightAt, more_keys, visible
 from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
@@ -76,15 +76,10 @@ def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
         found = np.einsum("bhts,bhse->bhte", off + (s + 2) * sums * (weights + off), abs(v))
         return found + (rest + 2 * sums) * abs(own) + 2 * HALF_EPS[kind] * abs(output) + (s + 1) * TINY[kind]
 
-    def within(kind: str, accumulate: str) -> np.ndarray:
-        one = error(kind, accumulate)
-        # The reference computes in float64, so its own bound is added.
-        return np.where((one >= whole) & (whole > 0), np.nan, one + error("float64", "float64"))
-
     def beside(kind: str, accumulate: str) -> np.ndarray:
         return errors(kind, accumulate)[1][..., 0] + errors("float64", "float64")[1][..., 0]
 
-    return Right(output, within, second=("bht", left[..., 0], beside))
+    return Right(output, attending.bounded(error, whole), second=("bht", left[..., 0], beside))
 
 
 def promised(case: Case, chosen: Chosen) -> bool:
@@ -116,5 +111,5 @@ STICK_BREAKING = Kind(
     reads=(more_keys,),
     columns=attending.COLUMNS,
     compiled=attending.COMPILED,
-    laws=attending.laws({"large": right_at({"values": x, "seed": seed} for x in LARGE for seed in (0, 1))}),
+    laws=attending.laws({"large": RightAt({"values": x, "seed": seed} for x in LARGE for seed in (0, 1))}),
 )

@@ -1,8 +1,8 @@
 """The suite of ONNX's vectors: a row for each of an operator. What a target has no argument for cannot fail."""
 
 import collections
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.kinds.recurrence import EXTRA
@@ -27,21 +27,17 @@ LASTING = ("state", "initial_state", "recurrent_state", "h0", "s0", "past_state"
 """What the state of a recurrence is called, where attention calls nothing so."""
 
 
-class Names(Sequence[str]):
+class Names(Collection[str]):
     """The names of the vectors, which nobody knows before onnx is imported."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in [*self]
 
     def __iter__(self) -> Iterator[str]:
         return (each.name for each in vectors())
 
     def __len__(self) -> int:
         return len(vectors())
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[str]: ...
-    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
-        return [*self][at]
 
 
 class OnnxSuite(Suite):

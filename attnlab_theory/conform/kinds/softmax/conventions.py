@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.calling import Uncallable
-from attnlab_theory.conform.finding import Finding, Trouble, Verdict
+from attnlab_theory.conform.finding import Trouble
 from attnlab_theory.conform.identities import is_polite
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kinds.softmax.laws import UNIT, unit
@@ -86,12 +86,10 @@ def diagnosis(judge: Judge) -> Chosen:
         return {}
     sums = one.numbers
     if np.allclose(three.numbers, 3 * sums, rtol=1e-3) and (sums > 0).all() and np.abs(sums - 1).max() > 0.01:
-        about = {"least": float(sums.min()), "most": float(sums.max())}
         # A sink takes weight away and gives none.
         fact = "sums below one" if sums.max() <= 1.01 else "sums"
-        judge.contradict(
-            "visibility", Finding(verdict=Verdict.FAILS, fact=fact, about=about, failures=1), "visibility"
-        )
+        judge.contradict("visibility", fact, least=float(sums.min()), most=float(sums.max()))
+        judge.rebind(diagnosed="visibility")
     return {}
 
 
@@ -209,9 +207,7 @@ def places(judge: Judge) -> Chosen:
         what = "refused" if trouble or is_square else "neither"
         found["alignment"] = declared.get("alignment", "square")
         if not trouble and not is_square:
-            about = {"queries": few["queries"], "keys": few["keys"]}
-            wrong = Finding(verdict=Verdict.FAILS, fact="aligned in no way", about=about, failures=1)
-            judge.contradict("visibility", wrong)
+            judge.contradict("visibility", "aligned in no way", queries=few["queries"], keys=few["keys"])
     is_known = found is not None
     found = found or min(options, key=lambda option: _off(judge, square, **option))
     hides = found["causal"] == "always" or (found["causal"] == "asked" and judge.kind.usual["causal"])
@@ -316,10 +312,7 @@ def _beside_flag(judge: Judge, option: Mapping[str, Any]) -> Chosen:
         judge.tell(f"{names['window']} = w beside {names['causal']}", "window", {"meaning": beside, "pair": ""})
         return {"causal_window": beside}
     if beside != usual and not trouble:
-        about = {"name": names["window"], "flag": names["causal"]}
-        judge.contradict(
-            "pairs", Finding(verdict=Verdict.FAILS, fact="window beside flag", about=about, failures=1)
-        )
+        judge.contradict("pairs", "window beside flag", name=names["window"], flag=names["causal"])
     return {}
 
 
@@ -380,10 +373,10 @@ def masks(judge: Judge) -> Chosen:
             if not trouble and (off <= NEAR or not taken):
                 judge.rebind(names=names)
                 return {"mask": meaning}
-    wrong: dict[str, Any] = (
-        {"fact": "unlike", "about": {"name": name}} if taken else {"trouble": first.of(name) if first else None}
-    )
-    judge.contradict("masks", Finding(verdict=Verdict.FAILS, failures=1, **wrong))
+    if taken:
+        judge.contradict("masks", "unlike", name=name)
+    else:
+        judge.contradict("masks", "", first and first.of(name))
     if not must:
         judge.rebind(without=role)
     return {}
@@ -446,13 +439,10 @@ def padding(judge: Judge) -> Chosen:
             judge.rebind(without=role)
         if beside:
             judge.tell(name, "not judged beside", {"line": (fact, {}), "trouble": trouble})
+        elif trouble:
+            judge.contradict(identity, "", trouble.of(f"{name}: refused"))
         else:
-            wrong: dict[str, Any] = (
-                {"trouble": trouble.of(f"{name}: refused")}
-                if trouble
-                else {"fact": "unlike", "about": {"name": name}}
-            )
-            judge.contradict(identity, Finding(verdict=Verdict.FAILS, failures=1, **wrong))
+            judge.contradict(identity, "unlike", name=name)
     return found
 
 
@@ -489,8 +479,7 @@ def added(judge: Judge) -> Chosen:
         elif trouble:
             judge.tell(name, "not judged", {"trouble": trouble})
         else:
-            about = {"name": name, "line": (role, {})}
-            judge.contradict(identity, Finding(verdict=Verdict.FAILS, fact="unlike what", about=about, failures=1))
+            judge.contradict(identity, "unlike what", name=name, line=(role, {}))
     return {}
 
 

@@ -15,7 +15,6 @@ from attnlab_theory.conform.identities import (
     apart,
     empty_batch,
     is_polite,
-    right_at,
     sized,
     untouched,
 )
@@ -163,7 +162,8 @@ VIEWS = [
 
 def _in_type(kind: str) -> RightAt:
     sizes = [{"queries": t, "keys": s, "seed": t} for t, s in ((5, 5), (4, 9), (17, 17))]
-    return RightAt([{"type": kind, **x} for x in (*sizes, {"values": "very large"}, {"values": "offset"})], True)
+    specs = [{"type": kind, **x} for x in (*sizes, {"values": "very large"}, {"values": "offset"})]
+    return RightAt(specs, may_refuse_all=True)
 
 
 def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
@@ -172,36 +172,36 @@ def _laws(grouped: bool, wants: str, *, plain: bool) -> dict[str, Law]:
     padded = [{"pair mask": f"element {end}", **BY_ELEMENT} for end in ("end", "start")]
     padded += [{"mask": "end"}, {"mask": "start"}, {"key lengths": "some"}]
     found: dict[str, Law] = {
-        "visibility": laws.Visibility(plain=plain),
+        "visibility": laws.visibility(plain=plain),
         "causality": laws.causality,
         "hidden keys": laws.fills,
-        "plain": laws.Scaled(right_at({"seed": seed} for seed in range(6))),
-        "feature": laws.Scaled(right_at(_feature(wants))),
-        "ties": right_at(_each(((5, 5), (3, 7)), {"values": "ties"}, {"values": "zeros"})),
-        "subnormal": right_at(_each(((5, 5), (3, 7)), {"values": "subnormal"})),
-        "large scores": right_at(_each(((5, 5), (3, 7)), {"values": "very large"}, {"values": "negative"})),
-        "dominant key": right_at(_each(((5, 5), (3, 7)), {"values": "attracting"})),
-        "offset values": right_at(_each(((5, 5), (3, 7)), {"values": "offset"})),
-        "one token": right_at(sized((1, 1, 4, 3), (1, 6, 4, 3), (4, 4, 1, 1))),
-        "odd widths": right_at(sized((5, 5, 7, 5), (5, 5, 3, 3), (6, 6, 17, 9), (5, 5, 64, 40))),
-        "more queries": right_at(sized((7, 4, 4, 3), (5, 1, 4, 3))),
-        "more keys": right_at(sized((4, 7, 4, 3), (2, 19, 4, 3))),
-        "block edges": right_at(
+        "plain": laws.Scaled(RightAt({"seed": seed} for seed in range(6))),
+        "feature": laws.Scaled(RightAt(_feature(wants))),
+        "ties": RightAt(_each(((5, 5), (3, 7)), {"values": "ties"}, {"values": "zeros"})),
+        "subnormal": RightAt(_each(((5, 5), (3, 7)), {"values": "subnormal"})),
+        "large scores": RightAt(_each(((5, 5), (3, 7)), {"values": "very large"}, {"values": "negative"})),
+        "dominant key": RightAt(_each(((5, 5), (3, 7)), {"values": "attracting"})),
+        "offset values": RightAt(_each(((5, 5), (3, 7)), {"values": "offset"})),
+        "one token": RightAt(sized((1, 1, 4, 3), (1, 6, 4, 3), (4, 4, 1, 1))),
+        "odd widths": RightAt(sized((5, 5, 7, 5), (5, 5, 3, 3), (6, 6, 17, 9), (5, 5, 64, 40))),
+        "more queries": RightAt(sized((7, 4, 4, 3), (5, 1, 4, 3))),
+        "more keys": RightAt(sized((4, 7, 4, 3), (2, 19, 4, 3))),
+        "block edges": RightAt(
             [{"batch": 1, **x} for x in EDGES] + [{"batch": 1, "values": "very large", **x} for x in EDGES]
         ),
-        "scale": laws.Scaled(right_at({"scale": x, "width": w} for x in (1.0, 0.05, 4.0) for w in (4, 7))),
-        "masks": right_at(_each(((6, 6), (4, 7)), *({"pair mask": x} for x in ("all", "random", "one")))),
-        "padding": right_at(_each(((6, 6), (4, 7)), {"pair mask": "padded end"}, {"pair mask": "padded start"})),
-        "padding by element": right_at(_each(PADDED, *({"batch": 3, **x} for x in padded))),
-        "bias by element": right_at(_each(((5, 5), (3, 9), (1, 17), (33, 33)), {"batch": 3, **EACH_BIAS})),
+        "scale": laws.Scaled(RightAt({"scale": x, "width": w} for x in (1.0, 0.05, 4.0) for w in (4, 7))),
+        "masks": RightAt(_each(((6, 6), (4, 7)), *({"pair mask": x} for x in ("all", "random", "one")))),
+        "padding": RightAt(_each(((6, 6), (4, 7)), {"pair mask": "padded end"}, {"pair mask": "padded start"})),
+        "padding by element": RightAt(_each(PADDED, *({"batch": 3, **x} for x in padded))),
+        "bias by element": RightAt(_each(((5, 5), (3, 9), (1, 17), (33, 33)), {"batch": 3, **EACH_BIAS})),
         "block masks": block_masks,
-        "packed documents": right_at({**each, **x} for each in conventions.PACKED for x in LONGER),
-        "sinks": right_at({"sinks": word, **x} for x in LONGER for word in ("normal", "zeros")),
-        "slopes": right_at({"slopes": "halves", **x} for x in LONGER),
-        "masks by head": right_at(
+        "packed documents": RightAt({**each, **x} for each in conventions.PACKED for x in LONGER),
+        "sinks": RightAt({"sinks": word, **x} for x in LONGER for word in ("normal", "zeros")),
+        "slopes": RightAt({"slopes": "halves", **x} for x in LONGER),
+        "masks by head": RightAt(
             _each(((6, 6), (4, 7)), *({"pair mask": x, **BY_HEAD} for x in ("random", "one")))
         ),
-        "hidden numbers": right_at(garbage),
+        "hidden numbers": RightAt(garbage),
         "non-contiguous": RightAt(VIEWS, may_refuse=is_polite),
         **{x: laws.Scaled(_in_type(x)) for x in ("float64", "float16", "bfloat16")},
         "pairs": Covering(),

@@ -10,6 +10,7 @@ from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import FUTURE, NOT_FINITE, NOT_TRIED, Finding, Number, Verdict
 from attnlab_theory.conform.identities import RightAt
 from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.kind import law
 from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.recording import saw
 
@@ -33,28 +34,23 @@ def unit(judge: Judge, n: int) -> dict[str, int]:
     return {"value_width": n, "width": n if judge.convention.chosen["same width"] else 4}
 
 
-class Visibility:
+@law
+def visibility(judge: Judge, *, plain: bool) -> Finding:
     """With q = k = 0 every query shares its weight among what it may see, at lengths across the edges of blocks."""
-
-    def __init__(self, *, plain: bool) -> None:
-        self.plain = plain
-
-    def __call__(self, judge: Judge) -> Finding:
-        """Try it."""
-        lengths = COMPILED if judge.compiles else LENGTHS
-        for n in lengths:
-            sizes = {"batch": 1, "length": n, **unit(judge, n)}
-            sizes |= {"bias": "zeros"} if judge.wants("bias") else {}
-            for case in cases_of(judge, {**sizes, "values": "zeros", "edits": UNIT}):
-                # A flag that is promised and does nothing was taken for none.
-                outcome = judge.judge(case.replaced(causal=True) if judge.kind.usual["causal"] else case)
-                if outcome.fails:
-                    t, s = outcome.number.place[-2:] if outcome.number else (0, 0)
-                    about = {"tokens": n, "query": t, "key": s}
-                    return judge.failed(outcome, shrinks=False, fact="weight" * (not outcome.trouble), about=about)
-        if self.plain and judge.convention.chosen["causal"] == "always":
-            return Finding(verdict=Verdict.FAILS, fact="hides all", tried=len(lengths), failures=1)
-        return Finding(verdict=Verdict.HOLDS, fact="lengths", about={"lengths": lengths}, tried=len(lengths))
+    lengths = COMPILED if judge.compiles else LENGTHS
+    for n in lengths:
+        sizes = {"batch": 1, "length": n, **unit(judge, n)}
+        sizes |= {"bias": "zeros"} if judge.wants("bias") else {}
+        for case in cases_of(judge, {**sizes, "values": "zeros", "edits": UNIT}):
+            # A flag that is promised and does nothing was taken for none.
+            outcome = judge.judge(case.replaced(causal=True) if judge.kind.usual["causal"] else case)
+            if outcome.fails:
+                t, s = outcome.number.place[-2:] if outcome.number else (0, 0)
+                about = {"tokens": n, "query": t, "key": s}
+                return judge.failed(outcome, shrinks=False, fact="weight" * (not outcome.trouble), about=about)
+    if plain and judge.convention.chosen["causal"] == "always":
+        return Finding(verdict=Verdict.FAILS, fact="hides all", tried=len(lengths), failures=1)
+    return Finding(verdict=Verdict.HOLDS, fact="lengths", about={"lengths": lengths}, tried=len(lengths))
 
 
 MOVES = 0.02

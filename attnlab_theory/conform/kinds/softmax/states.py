@@ -6,7 +6,7 @@ import numpy as np
 
 from attnlab_theory.conform.calling import Answer, ask
 from attnlab_theory.conform.finding import ANOTHER_ANSWER, NOT_TRIED, Fault, Finding, Verdict
-from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.judge import Judge, answered
 from attnlab_theory.conform.recording import saw
 
 TIMES = 250
@@ -21,9 +21,7 @@ def repetitions(judge: Judge) -> Finding:
     answer, about = judge.ask(case, more={"times": TIMES}), {"times": TIMES}
     if answer.trouble is not None and answer.trouble.fault is Fault.HUNG and not judge.ask(case).trouble:
         return Finding(verdict=Verdict.NOT_JUDGED, fact="takes long", about=about, tried=TIMES)
-    if answer.trouble:
-        return Finding(verdict=Verdict.FAILS, trouble=answer.trouble, case=case, failures=1)
-    if answer.differs:
+    if answered(answer, case).differs:
         about |= {"call": answer.differs}
         return Finding(verdict=Verdict.FAILS, fact="other bits", about=about, tried=TIMES, failures=1)
     return Finding(verdict=Verdict.HOLDS, fact="repeated", tried=TIMES)
@@ -34,9 +32,7 @@ def outputs_stay(judge: Judge) -> Finding:
     if judge.compiles:
         return NOT_TRIED
     (case,) = judge.cases([{"seed": 19}])
-    answer = judge.ask(case, more={"overwrites": True})
-    if answer.trouble:
-        return Finding(verdict=Verdict.FAILS, trouble=answer.trouble, case=case, failures=1)
+    answer = answered(judge.ask(case, more={"overwrites": True}), case)
     if answer.overwritten:
         return Finding(verdict=Verdict.FAILS, fact="overwritten", case=case, tried=2, failures=1)
     return Finding(verdict=Verdict.HOLDS, fact="outputs stay", tried=2)
