@@ -84,7 +84,7 @@ class Conform:
     cases: int | None = None
     """The most cases to try of each property, for a first look."""
     strict: bool = False
-    """Exit with 1 also if the target has a parameter that nothing is handed over for."""
+    """Exit with 1 also if a parameter was never passed, or if half of the rows are not judged."""
     force: bool = False
     """Write over files that attnlab has not written, but never over a file that is read."""
     json: bool = False
@@ -283,7 +283,9 @@ class Conform:
                 folded.append(row.name)
             elif not self.json:
                 exits.say(report.line_of(row, width))
-        code = int(any(row.verdict == "fails" for row in rows) or (self.strict and bool(suite.never_passed)))
+        unjudged = report.unjudged(rows)
+        is_left_out = bool(suite.never_passed or unjudged)
+        code = int(any(row.verdict == "fails" for row in rows) or (self.strict and is_left_out))
         seconds = time.monotonic() - begun
         places = [place_of(target) for target in (self.target, self.against) if target is not None]
 
@@ -312,7 +314,8 @@ class Conform:
                 lambda row: shown_by([row]),
             )
             shown |= {"fences": [fence.name for fence in caller.absent]}
-            shown |= {"snippet": snippet, "notes": notes} | ({"badge": shows} if shows else {})
+            shown |= {"snippet": snippet, "notes": [*notes, *[unjudged] * bool(unjudged)]}
+            shown |= {"badge": shows} if shows else {}
             print(json.dumps(shown, indent=1))
             return code
         if folded:
@@ -324,6 +327,8 @@ class Conform:
             exits.say("\nThe smallest counterexample, which needs the target and numpy:\n")
             exits.say("\n".join(f"    {line}" for line in snippet))
         exits.say(f"\n{report.summary(suite, rows, seconds)}")
+        if unjudged:
+            exits.say(unjudged)
         if shows:
             exits.say(f"\nFor a README:\n\n    {shows}")
         return code

@@ -71,8 +71,15 @@ def line_of(row: Row, width: int = 17) -> str:
     return f"{visible(row.name):{width}} {MARK[row.verdict]:10} {row.tried:>4}  {visible(row.line, lines=False)}"
 
 
+def unjudged(rows: Sequence[Row]) -> str:
+    """What is said of a kind of which half or more is not judged; else nothing."""
+    count = sum(row.verdict is Verdict.NOT_JUDGED for row in rows)
+    is_much = count > 0 and 2 * count >= len(rows)
+    return f"Not judged as a whole: {count} of {len(rows)} rows say nothing." if is_much else ""
+
+
 def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:
-    """The last line."""
+    """How many rows hold, and how many do not."""
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in MARK}
     said = [f"{count} {WORDS[verdict][count > 1]}" for verdict, count in counts.items() if count]
     return (

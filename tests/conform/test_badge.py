@@ -8,7 +8,7 @@ import pytest
 
 from attnlab_theory import __version__
 from attnlab_theory.cli import main
-from attnlab_theory.conform import badge
+from attnlab_theory.conform import badge, report
 from attnlab_theory.conform.finding import Verdict
 from attnlab_theory.conform.suite import Row
 
@@ -48,6 +48,13 @@ def test_a_badge_holds_only_if_all_is_judged_and_nothing_fails(verdicts, code, s
     assert (left, right) == (f"causal · attnlab {__version__}", f"{said} · {today}")
     assert root.findtext(f"{SPACE}title") == root.get("aria-label") == f"{left}: {right}"
     assert badge.line("a b.svg", "causal", rows(*verdicts), code) == f"![{left}: {right}](<a b.svg>)"
+
+
+@pytest.mark.parametrize(("judged", "left", "said"), [(3, 2, ""), (1, 1, "1 of 2 rows say nothing"), (0, 0, "")])
+def test_a_kind_of_which_half_is_not_judged_is_said_to_be_so(judged, left, said):
+    told = report.unjudged(rows(*[Verdict.HOLDS] * judged, *[Verdict.NOT_JUDGED] * left))
+    assert said in told
+    assert bool(told) == bool(said)
 
 
 def test_the_parts_of_a_badge_fill_it_and_hold_their_texts():
@@ -91,3 +98,23 @@ def test_a_badge_that_would_say_nothing_is_refused_before_anything_is_called(cap
     target = [] if "--peers" in options else [f"{tmp_path}/mine.py::f"]
     assert main(["conform", *target, *options]) == 2
     assert said in capsys.readouterr().err
+
+
+HARDLY = """
+import numpy as np
+
+table = np.random.default_rng(0).standard_normal((20, 20)).astype("float32")
+
+def model(ids):
+    return table[ids] + 1e-6 * np.cumsum(table[ids], 1)
+"""
+
+
+def test_the_last_line_and_a_strict_run_tell_that_half_is_not_judged(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(HARDLY)
+    asked = ["conform", f"{tmp_path}/mine.py::model", "--as", "model", "--in-process"]
+    assert main(asked) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "Not judged as a whole: 3 of 6 rows say nothing."
+    assert main([*asked, "--strict", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["exit_code"], "Not judged as a whole: 3 of 6 rows say nothing." in found["notes"]) == (1, True)
