@@ -51,10 +51,6 @@ class Advice(NamedTuple):
 def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
     """What a target seems to be.
 
-    Args:
-        caller: of the target.
-        declared: conventions that are known.
-
     Raises:
         ValueError: if it can be called in no way.
     """
@@ -274,9 +270,6 @@ class Weighing(NamedTuple):
 
 def weighed(judge: Judge) -> Weighing | None:
     """Compare random numbers with an exact softmax, with the scale and the cap that single scores show.
-
-    Args:
-        judge: of the target, by what it seems to promise.
 
     Returns:
         What explains the answers; None if nothing of it does.

@@ -322,13 +322,7 @@ def ask(
 ) -> Answer:
     """Ask one case: by one call, or by one for each of its parts, which continues the state of the part before.
 
-    Args:
-        kind: what is promised.
-        caller: of the target.
-        convention: how it is called.
-        case: what is asked.
-        made: other arrays than those of the case.
-        more: of the plan, as `harness.Host.call` has it.
+    Other arrays than those of the case may be `made`, and `more` is of the plan, as `harness.Host.call` has it.
     """
     parts, steps, found = case["parts"], convention.steps, convention
     if parts is None and steps is not None and steps.method:
@@ -355,12 +349,7 @@ def ask(
 
 
 class Thread:
-    """A sequence that is fed to a cache, a few tokens at a time.
-
-    Args:
-        kind, caller, convention, case, made, more: as in `ask`.
-        note: is told each answer.
-    """
+    """A sequence that is fed to a cache, a few tokens at a time; note is told each answer."""
 
     def __init__(
         self,
@@ -402,12 +391,7 @@ class Thread:
         self.places = [n if n >= 0 else each.number for each, n in zip(state, one, strict=False)]
 
     def feed(self, size: int | None, named: Mapping[str, np.ndarray] | None = None) -> Answer:
-        """Feed some tokens, or all of them without a cache.
-
-        Args:
-            size: how many.
-            named: what is handed over beside them.
-        """
+        """Feed so many tokens, or all of them without a cache, and what is handed over beside them."""
         answer, case = Answer(self.trouble), self.case
         if not answer.trouble:
             part = case if size is None else case.replaced(parts=(size,))
@@ -505,15 +489,6 @@ def pulled(
 ) -> tuple[Trouble | None, dict[str, np.ndarray]]:
     """The gradients of sum(cotangent * answer) by arrays of numbers, or why there are none.
 
-    Args:
-        caller: of the target.
-        convention: how it is called.
-        case: what is asked.
-        whole: the axes of its kind.
-        cotangent: with these axes.
-        only: the roles whose gradients are wanted; all if none is named.
-        made: other arrays than those of the case.
-
     Returns:
         By role, with the axes of its array in the case. Axes that are not handed over are of length one.
     """
@@ -605,11 +580,6 @@ def residual(kind: Kind, case: Case, chosen: Mapping[str, Any], answer: Answer, 
 
 def search(kind: Kind, caller: Caller, declared: Mapping[str, Any]) -> Convention:
     """The convention under which trial calls are nearest to what is right.
-
-    Args:
-        kind: what the target promises.
-        caller: of the target.
-        declared: fields that are known.
 
     Raises:
         Uncallable: if the target can be called in no way.

@@ -56,12 +56,7 @@ def share_of_largest(errors: np.ndarray) -> float:
 
 @law
 def seeded(judge: Judge, spec: Spec, between: Spec) -> Finding:
-    """The law that the same seed gives the same bits, and another seed others.
-
-    Args:
-        spec: of the call.
-        between: of a call that is made before the second one.
-    """
+    """The law that the same seed gives the same bits, after another call, too, and another seed others."""
     case, other = judge.cases([spec])[0], judge.cases([between])[0]
     first, unlike = (answered(judge.ask(case.replaced(draw=seed)), case) for seed in (7, 8))
     judge.ask(other.replaced(draw=9))

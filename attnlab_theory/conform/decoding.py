@@ -92,13 +92,7 @@ def others(case: Case, where: str, code: str = "{new}") -> tuple[str, ...]:
 def fed(
     thread: Thread, sizes: Sequence[int], named: Callable[[int, int], Mapping[str, Any]] | None = None
 ) -> Answer:
-    """Some tokens after each other, as one answer.
-
-    Args:
-        thread: that is fed.
-        sizes: how many at once.
-        named: what is handed over beside the tokens from one to another.
-    """
+    """Some tokens after each other, as one answer. What is named stands beside the tokens from one to another."""
     answers = list[Answer]()
     for size in sizes:
         more = named(thread.begin, thread.begin + size) if named else None
@@ -351,11 +345,7 @@ def repeated(judge: Judge) -> Finding:
 
 @law
 def interrupted(judge: Judge, bad: Callable[[Case], Sequence[str]]) -> Finding:
-    """The law that a step that is refused leaves the cache as it was.
-
-    Args:
-        bad: lines that make tokens of a case such as are refused.
-    """
+    """The law that a step that is refused, with tokens that some lines make bad, leaves the cache as it was."""
     case = case_of(judge, 6, 14)
     thread = judge.thread(case)
     answers = []

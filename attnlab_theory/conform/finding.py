@@ -217,11 +217,6 @@ OFF = "switch dropout off, and keep no state between calls"
 
 
 def draws(name: str, mode: str) -> str:
-    """What is said of a target that draws random numbers where it must not, and the remedy.
-
-    Args:
-        name: of the target.
-        mode: of a module: training or evaluation; else empty.
-    """
+    """What is said of a target that draws random numbers where it must not, maybe in a mode, and the remedy."""
     where, remedy = f" in {mode} mode" * bool(mode), "hand over module.eval()" if mode == "training" else ""
     return f"{name} draws random numbers{where}: two equal calls differ; {remedy or OFF}"

@@ -215,15 +215,7 @@ def pulled_back(
     cotangent: Any,
     back: Callable[[Any], Any],
 ) -> Any:
-    """The gradients of sum(cotangent * output), for every array of numbers with a point, end to end in numpy.
-
-    Args:
-        framework: torch or jax.
-        called: the call, of the arrays that are handed over.
-        handed: those.
-        cotangent: in the shape of the output.
-        back: makes an array of numpy of one of the framework.
-    """
+    """The gradients of sum(cotangent * output), for every array of numbers with a point, end to end in numpy."""
     import numpy as np
 
     def output(came: Any) -> Any:

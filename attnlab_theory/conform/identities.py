@@ -353,12 +353,7 @@ def objects(judge: Judge, spec: Spec) -> Finding:
 
 @law
 def steady(judge: Judge, name: str, specs: Iterable[Spec]) -> Finding:
-    """The law that a convention which is read off answers is the same at every size; it is told.
-
-    Args:
-        name: of the convention.
-        specs: of the calls.
-    """
+    """The law that a convention which is read off answers is the same at every size; it is told."""
     known, first = judge.kind.known, judge.convention.chosen[name]
     assert known is not None
     for case in judge.cases(specs):

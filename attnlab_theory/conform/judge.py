@@ -224,13 +224,7 @@ class Judge:
         return Answer(NOT_ASKED) if case is None else ask(self.kind, self.caller, other, case)
 
     def tried(self, spec: Spec, *, names: Any = None, **chosen: Any) -> tuple[Trouble | None, float]:
-        """Ask a case by another convention: what went wrong, and how far the answer is from what that makes right.
-
-        Args:
-            spec: the case.
-            names: of parameters, by role.
-            chosen: what is chosen otherwise.
-        """
+        """Ask a case by another convention: what went wrong, and how far the answer is from what is right by that."""
         own = self.convention
         other = dataclasses.replace(
             own,
@@ -282,13 +276,7 @@ class Judge:
         made: Mapping[str, Any] | None = None,
         more: Mapping[str, Any] = {},
     ) -> Answer:
-        """Make the calls of one case, and note what they did beside answering.
-
-        Args:
-            case: what is asked.
-            made: other arrays than its own.
-            more: of the plan, as `harness.Host.call` has it.
-        """
+        """Make the calls of one case, and note what they did beside answering."""
         self.calls += len(case["parts"] or (1,))
         made = self.operands(case) if made is None else made
         return self.noted(case, ask(self.kind, self.caller, self.convention, case, made, more))
@@ -347,12 +335,7 @@ class Judge:
         return self._right(case).within(kind, self.accumulate or kind)
 
     def judge(self, case: Case, numbers: Any = None) -> Outcome:
-        """Ask, and compare with what is right.
-
-        Args:
-            case: what is asked.
-            numbers: those that no formula gives; by default those of the target.
-        """
+        """Ask, and compare with what is right by some numbers; by default by those of the target."""
         answer = self.ask(case)
         if answer.trouble:
             return Outcome(case, np.inf, answer.trouble)

@@ -26,11 +26,7 @@ TOLD = (
 
 
 def likely(about: dict[str, Any]) -> str:
-    """A kind; empty if it looks like a function of queries, keys and values.
-
-    Args:
-        about: what `Caller.about` says.
-    """
+    """A kind; empty if it looks like a function of queries, keys and values."""
     for name, kind in TOLD:
         if kind.is_told_by(about["parameters"]):
             return name
@@ -45,11 +41,7 @@ def likely(about: dict[str, Any]) -> str:
 
 
 def positions(about: dict[str, Any]) -> str:
-    """A kind of positions, or nothing.
-
-    Args:
-        about: what `Caller.about` says.
-    """
+    """A kind of positions, or nothing."""
     found = [(name.lower().strip("_"), required) for name, _, required in about["parameters"] or ()]
     must = [name for name, required in found if required]
 
@@ -67,11 +59,7 @@ def positions(about: dict[str, Any]) -> str:
 
 
 def chances(about: dict[str, Any]) -> str:
-    """dropout or random-features, where a rate or a source of randomness must be given; else nothing.
-
-    Args:
-        about: what `Caller.about` says.
-    """
+    """dropout or random-features, where a rate or a source of randomness must be given; else nothing."""
     must = [name.lower() for name, _, required in about["parameters"] or () if required]
     attends = len(must) > 2 and [name[:1] for name in must[:3]] == ["q", "k", "v"]
     rest = must[3:] if attends else must[1:]

@@ -97,12 +97,7 @@ class Log:
         self._seen = None
 
     def shown(self, identity: str, trouble: Trouble | None) -> Shown | None:
-        """The calls that show why this identity fails; None if they cannot be told.
-
-        Args:
-            identity: its name.
-            trouble: what is wrong, where that is more than a number.
-        """
+        """The calls that show why this identity fails; None if they cannot be told."""
         if trouble is None and identity in self._known:
             return self._known[identity]
         # What was found while the target was tried has no calls of its own.
@@ -215,13 +210,7 @@ class Log:
 
 
 class Recording:
-    """A caller whose calls are remembered.
-
-    Args:
-        caller: that makes them.
-        log: where they are remembered.
-        who: 0 for the target, 1 for another one.
-    """
+    """A caller whose calls are remembered: of the target, who is 0, or of another one, who is 1."""
 
     def __init__(self, caller: Caller, log: Log, who: int = 0) -> None:
         self.caller, self.log, self.who, self.name = caller, log, who, caller.name
@@ -263,24 +252,13 @@ class Recording:
         return [*dict.fromkeys(left)]
 
     def again(self, block: ExitStack) -> Caller:
-        """A caller of the same target, in a child of its own where there are children.
-
-        Args:
-            block: ends it.
-        """
+        """A caller of the same target, in a child of its own where there are children."""
         another = getattr(self.caller, "another", None)
         return self.caller if another is None else block.enter_context(another())
 
 
 def holds_again(log: Log, shown: Shown, calls: Sequence[int], callers: Sequence[Caller]) -> bool:
-    """Whether some calls, made again, show the failure.
-
-    Args:
-        log: of all calls.
-        shown: what is wrong.
-        calls: which to make.
-        callers: of the target, and of the one that it is compared with; best as if they had not been called.
-    """
+    """Whether some calls, made again by callers as if these had not been called, show the failure."""
     kept: dict[tuple[int, int], int] = {}
     back: dict[int, Back] = {}
     for i in calls:
@@ -334,12 +312,7 @@ def _alike(place: Sequence[int], at: Sequence[int]) -> bool:
 
 
 def remembered(caller: Caller, identity: str) -> None:
-    """Tell a caller that records that what a trial call gave wrong last contradicts an identity.
-
-    Args:
-        caller: of the target.
-        identity: that is tried later.
-    """
+    """Tell a caller that records that what a trial call gave wrong last contradicts an identity."""
     if isinstance(caller, Recording):
         caller.log.remember(identity)
 

@@ -147,13 +147,7 @@ class _Script:
         self.frameworks: set[str] = set()
 
     def call(self, i: int, *, end: bool, watched: int | None) -> None:
-        """Make a call again.
-
-        Args:
-            i: its number.
-            end: whether it is the last one.
-            watched: the array that it writes into.
-        """
+        """Make a call again, maybe the last one. The array that it writes into is watched."""
         made = self.log.made[i]
         plan = made.plan
         arrays = [*made.arrays]

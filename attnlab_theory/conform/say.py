@@ -458,15 +458,7 @@ def choice(name: str, value: Any) -> str:
 
 
 def uncallable(name: str, kind: Kind, error: Uncallable, named: str = "", uses: Sequence[str] = ()) -> str:
-    """Why a target cannot be judged, and the remedy.
-
-    Args:
-        name: of the target.
-        kind: what it promises.
-        error: why it can be called in no way.
-        named: the kind's name, where that is known.
-        uses: the frameworks by which the target is written.
-    """
+    """Why a target cannot be judged, and the remedy, by the name of its kind and the frameworks that it uses."""
     adapter = advice(named, uses)
     if not error.fact:
         such = "; ".join(map(str, error.troubles[:2]))
@@ -493,14 +485,7 @@ def uncallable(name: str, kind: Kind, error: Uncallable, named: str = "", uses: 
 
 
 def profile(found: Convention, kind: Kind, declared: Mapping[str, Any], gives: str = "") -> list[tuple[str, str]]:
-    """How a target is called, a name and what was found each.
-
-    Args:
-        found: how.
-        kind: what it promises.
-        declared: what was known before.
-        gives: the type of its answers, where it is handed none.
-    """
+    """How a target is called, a name and what was found each. What is handed no type says which it gives."""
     lines = [("framework", found.framework)]
     if found.told:
         mark = "declared" if "layout" in declared else "guessed"

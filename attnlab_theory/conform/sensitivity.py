@@ -50,15 +50,7 @@ def measured(
     right: Answer,
     kind: str,
 ) -> float:
-    """The tolerance of this module's docstring.
-
-    Args:
-        ask: makes a call with other arrays than those of its case.
-        case: the call.
-        given: its arrays.
-        right: what it gave.
-        kind: the type in which the target computes.
-    """
+    """The tolerance of this module's docstring, for a target that computes in some type."""
     eta, moved = ETA[kind], 0.0
     most = {word(role): OPERANDS[role].most for role, _ in case.arrays}
     for seed in range(DRAWS):
@@ -94,15 +86,7 @@ def most_apart(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def of_layers(judge: Any, pair: Any, answer: Answer, right: Answer, error: float) -> Callable[[str], Any]:
-    """How far two right answers of a layer may be apart. NaN is said of a type whose tolerance exceeds their range.
-
-    Args:
-        judge: of the layer.
-        pair: of calls.
-        answer: to the first.
-        right: to the other.
-        error: how far they are apart.
-    """
+    """How far two right answers of a layer may be apart; NaN of a type whose tolerance exceeds their range."""
     made = {case: judge.operands(case) for case in (pair.right, pair.case)}
     loud = max(made, key=lambda case: peak(*(x for x in made[case].values() if x.dtype.kind == "f")))
     names = [word(role) for role in judge.convention.placed]

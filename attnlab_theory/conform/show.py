@@ -13,13 +13,7 @@ MOST_LINES = 15
 
 
 def snippet(place: Place, judge: Judge, finding: Finding) -> list[str]:
-    """Lines of Python that show what was found; none if that takes too many.
-
-    Args:
-        place: of the target.
-        judge: who found it.
-        finding: with a case.
-    """
+    """Lines of Python that show what was found; none if that takes too many."""
     assert finding.case is not None
     if judge.convention.steps is not None:
         # What is told of steps is no part of a case: its calls are made again.

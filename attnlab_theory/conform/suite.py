@@ -47,12 +47,7 @@ class Row:
 
 
 class Refused(ValueError):
-    """A target that can be called in no way.
-
-    Args:
-        words: why, and the remedy.
-        troubles: of the trial calls.
-    """
+    """A target that can be called in no way: why and the remedy in words, and the troubles of trial calls."""
 
     def __init__(self, words: str, troubles: Sequence[Trouble] = ()) -> None:
         super().__init__(words)
@@ -166,11 +161,7 @@ class Suite(abc.ABC):
         """Try one identity; None if there is nothing to try."""
 
     def rows(self, names: Collection[str] = ()) -> Iterator[Row]:
-        """Try identities; those for which there is nothing to try have no row.
-
-        Args:
-            names: which; all if none is named.
-        """
+        """Try identities, or some of them; those for which there is nothing to try have no row."""
         for name in self.IDENTITIES:
             if names and name not in names:
                 continue
@@ -199,12 +190,7 @@ class Suite(abc.ABC):
         return dataclasses.replace(row, verdict=Verdict.NOT_JUDGED, line=line, case="", counterexample=None)
 
     def replay(self, places: Sequence[Place], rows: Sequence[Row]) -> list[str]:
-        """At most 15 lines of Python that make again the calls of some row that fails: of the fewest calls.
-
-        Args:
-            places: of the target, and of the one that it is compared with.
-            rows: which.
-        """
+        """At most 15 lines of Python that make again the calls of some row that fails: of the fewest calls."""
         found = [self._shown[row.name] for row in rows if row.name in self._shown]
         about, left = [each.about() for each in self.callers], MOST_REPLAYS
         for shown in sorted(found, key=lambda each: len(each.tries[0])):

@@ -67,11 +67,7 @@ def note(met: set[str], x: Any) -> None:
 
 @contextlib.contextmanager
 def watching(framework: str) -> Iterator[set[str]]:
-    """The types narrower than float64 that take part in what is called meanwhile.
-
-    Args:
-        framework: torch; of numpy the arrays have to be `watched`.
-    """
+    """The types narrower than float64 that take part meanwhile. Arrays of numpy have to be `watched`."""
     met: set[str] = set()
     Watched.met = met
     if framework != "torch":

@@ -15,11 +15,12 @@ from attnlab_theory.conform.identities import (
     empty_batch,
     explained,
     future,
+    more_keys,
     right_in,
     sized,
     untouched,
 )
-from attnlab_theory.conform.kind import Chosen, Law, Stage
+from attnlab_theory.conform.kind import Chosen, Kind, Law, Stage
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 USUAL = {"batch": 2, "heads": 4, "length": 6, "width": 4, "value_width": 3}
@@ -61,8 +62,6 @@ COLUMNS = {
     "values": [{}, {"values": "large"}, {"values": "offset"}],
 }
 """What is set beside each other. A flag is tried both ways with each of them."""
-
-COMPILED = {"sizes": COLUMNS["sizes"][:2]}
 
 
 def scored(q: np.ndarray, k: np.ndarray, scale: float) -> tuple[np.ndarray, Callable[[str, str], np.ndarray]]:
@@ -137,3 +136,23 @@ def laws(
         **more,
     }
     return {name: law for name, law in found.items() if name not in without}
+
+
+def stages(choices: Mapping[str, Sequence[Any]], *trials: Mapping[str, Any]) -> tuple[Stage, ...]:
+    """What is searched: the layout, what answers mean, by a first trial call or by others, and masks."""
+    return Stage(forms=LAYOUTS, choices=choices, trials=trials or (TRIAL,), identity="weights"), *MASKS
+
+
+OF_QUERIES = Kind(
+    operands=("q", "k", "v", "pair mask", "mask", "scale"),
+    placed=("q", "k", "v"),
+    gives="bhte",
+    usual=USUAL,
+    few=8,
+    promised=promised,
+    reads=(more_keys,),
+    columns=COLUMNS,
+    compiled={"sizes": COLUMNS["sizes"][:2]},
+    laws={},
+)
+"""What kinds of attention have alike. Each of them adds what is right, what is searched and its laws."""

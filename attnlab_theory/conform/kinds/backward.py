@@ -55,12 +55,7 @@ def right_of(name: str) -> Any:
 
 
 class Differences:
-    """The law that a gradient is the slope of the target's own answers.
-
-    Args:
-        name: of the operand.
-        forward: judge of the target.
-    """
+    """The law that a gradient is the slope of the target's own answers."""
 
     def __init__(self, name: str, forward: Judge) -> None:
         self.name, self.forward = name, forward
@@ -112,12 +107,7 @@ class Differences:
 
 
 def backward(name: str, forward: Judge) -> Kind:
-    """The declaration of the gradient of an operand.
-
-    Args:
-        name: q, k or v.
-        forward: judge of the target.
-    """
+    """The declaration of the gradient of an operand, of a target that is judged."""
     own, chosen = forward.kind, forward.convention.chosen
     forms = {x: (chosen[x],) for x in own.stages[0].forms if x in chosen}
     sizes = [
@@ -189,10 +179,6 @@ FEATURES = (
 
 class Backward:
     """The gradients of a target that brings its backward pass, as a row for each.
-
-    Args:
-        forward: judge of the target.
-        caller: of its backward pass.
 
     Raises:
         ValueError: if the backward pass can be called in no way, or no convention explains the target.

@@ -12,6 +12,7 @@ Of equal scores any may be kept, or all of them. The law `ties` tells which, and
 than k or weighs them unequally.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import Finding, Verdict
 from attnlab_theory.conform.identities import RightAt, more_keys, visible
 from attnlab_theory.conform.judge import Judge, answered
-from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
+from attnlab_theory.conform.kind import Chosen, Right
 from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.kinds.softmax.laws import UNIT
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend
@@ -90,30 +91,17 @@ def promised(case: Case, chosen: Chosen) -> bool:
     return attending.promised(case, chosen) and (case["top_k"] <= case["keys"] or not chosen.get("fewer keys"))
 
 
-USUAL = {**attending.USUAL, "length": 9, "top_k": 3}
-
-TOP_K = Kind(
-    operands=("q", "k", "v", "top_k", "causal", "pair mask", "mask", "scale"),
-    placed=("q", "k", "v"),
+TOP_K = dataclasses.replace(
+    attending.OF_QUERIES,
+    operands=(*attending.OF_QUERIES.operands, "top_k", "causal"),
     must=("top_k",),
     telling=("top_k", "q", "v"),
-    gives="bhte",
-    usual=USUAL,
-    few=8,
+    usual={**attending.USUAL, "length": 9, "top_k": 3},
     promised=promised,
-    stages=(
-        Stage(
-            forms=attending.LAYOUTS,
-            choices={"scale": ("rsqrt", "one", "inverse"), "causal": ("never", "always")},
-            trials=(attending.TRIAL,),
-            identity="weights",
-        ),
-        *attending.MASKS,
-    ),
+    stages=attending.stages({"scale": ("rsqrt", "one", "inverse"), "causal": ("never", "always")}),
     right=right,
     reads=(more_keys, few_keys),
     columns={**attending.COLUMNS, "kept": [{}, {"top_k": 1}, {"top_k": 6}]},
-    compiled=attending.COMPILED,
     laws=attending.laws(
         {
             "ties": ties,

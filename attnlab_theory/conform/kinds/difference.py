@@ -24,8 +24,8 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.identities import RightAt, more_keys, visible
-from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
+from attnlab_theory.conform.identities import RightAt, visible
+from attnlab_theory.conform.kind import Chosen, Right
 from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
@@ -87,30 +87,20 @@ def columns(loud: Sequence[str]) -> dict[str, list[Any]]:
 
 SPLIT_LOUD = ("q = 20 * q",)
 
-DIFFERENTIAL = Kind(
+DIFFERENTIAL = dataclasses.replace(
+    attending.OF_QUERIES,
     operands=("q", "k", "v", "lam", "lambda init", "causal", "pair mask", "mask", "scale"),
-    placed=("q", "k", "v"),
-    gives="bhte",
     must=("lam",),
     usual=USUAL,
-    few=8,
     promised=promised,
     instead=lambda names: BY_NAME if {*names} & {*OPERANDS["q2"].spellings} else None,
     telling=("lambda init", "q", "v"),
-    stages=(
-        Stage(
-            forms=attending.LAYOUTS,
-            choices={"norm": ("none", 1e-5, 1e-6, 1e-8, 0.0), "causal": ("never", "always")}
-            | {"scale": ("rsqrt", "one", "inverse")},
-            trials=(attending.TRIAL,),
-            identity="weights",
-        ),
-        *attending.MASKS,
+    stages=attending.stages(
+        {"norm": ("none", 1e-5, 1e-6, 1e-8, 0.0), "causal": ("never", "always")}
+        | {"scale": ("rsqrt", "one", "inverse")}
     ),
     right=right,
-    reads=(more_keys,),
     columns=columns(SPLIT_LOUD),
-    compiled=attending.COMPILED,
     laws=attending.laws({}, {"edits": SPLIT_LOUD}),
 )
 """By queries and keys whose channels hold both maps."""

@@ -90,16 +90,7 @@ def drops(judge: Judge, rate: float, seeds: range, n: int = KEYS) -> Drops:
 
 
 def wrong(found: Drops, fact: str, given: float, expected: float, statistic: str, **about: Any) -> Finding:
-    """A failure, and the number of many draws that shows it.
-
-    Args:
-        found: what was dropped.
-        fact: what is wrong.
-        given: the number.
-        expected: what is right.
-        statistic: numpy that makes the number of `draws`.
-        about: more data of the fact.
-    """
+    """A failure, and the number of many draws that shows it, by the numpy that makes it of `draws`."""
     number = Number(given, expected, ())
     about |= {"rate": found.case["rate"], "given": given, "right": expected, "draws": 200, "statistic": statistic}
     return Finding(verdict=Verdict.FAILS, case=found.case, number=number, fact=fact, about=about, failures=1)

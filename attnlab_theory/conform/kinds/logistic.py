@@ -12,6 +12,7 @@ weight w errs by w expm1(that). An exponential, a sum and a quotient add 8 u w. 
 each, (n + 2) u' of their sizes, 2 u of itself. Where this exceeds the sum of all sizes, nothing is judged.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,8 +20,8 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.identities import RightAt, more_keys, visible
-from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
+from attnlab_theory.conform.identities import RightAt, visible
+from attnlab_theory.conform.kind import Chosen, Right
 from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
@@ -47,29 +48,15 @@ def right(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
     return Right(output, attending.bounded(error, whole))
 
 
-COLUMNS = {**attending.COLUMNS, "shift": [{}, {"shift": "left away"}]}
-"""What is set beside each other. A flag that hides the future is tried both ways with each of them."""
-
-SIGMOID = Kind(
-    operands=("q", "k", "v", "causal", "pair mask", "mask", "scale", "shift"),
-    placed=("q", "k", "v"),
-    gives="bhte",
-    usual=attending.USUAL,
-    few=8,
-    promised=attending.promised,
-    stages=(
-        Stage(
-            forms=attending.LAYOUTS,
-            choices={"shift": ("none", "-log keys", "-log seen"), "scale": ("rsqrt", "one", "inverse")}
-            | {"causal": ("never", "always")},
-            trials=tuple(attending.TRIAL | more for more in ({"shift": "left away"}, {})),
-            identity="weights",
-        ),
-        *attending.MASKS,
+SIGMOID = dataclasses.replace(
+    attending.OF_QUERIES,
+    operands=(*attending.OF_QUERIES.operands, "causal", "shift"),
+    stages=attending.stages(
+        {"shift": ("none", "-log keys", "-log seen"), "scale": ("rsqrt", "one", "inverse")}
+        | {"causal": ("never", "always")},
+        *(attending.TRIAL | more for more in ({"shift": "left away"}, {})),
     ),
     right=right,
-    reads=(more_keys,),
-    columns=COLUMNS,
-    compiled=attending.COMPILED,
+    columns={**attending.COLUMNS, "shift": [{}, {"shift": "left away"}]},
     laws=attending.laws({"left away": RightAt({"shift": "left away", "length": n} for n in (6, 17))}),
 )

@@ -93,15 +93,7 @@ def unscaled(x: np.ndarray, chosen: Chosen) -> np.ndarray:
 
 
 def variance(kernel: str, family: str, q: np.ndarray, k: np.ndarray, count: int) -> np.ndarray:
-    """The variance of an estimate by independent features, of each pair of rows.
-
-    Args:
-        kernel: a key of `KERNELS`.
-        family: positive, pairs or phases.
-        q: rows, scaled.
-        k: rows, scaled.
-        count: how many features there are.
-    """
+    """The variance of an estimate by independent positive, pairs or phases, of each pair of scaled rows."""
     apart = ((q - k) ** 2).sum(-1)
     size = np.exp((q**2).sum(-1) + (k**2).sum(-1)) if kernel == "softmax" else 1.0
     if family == "positive":

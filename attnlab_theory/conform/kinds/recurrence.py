@@ -54,11 +54,7 @@ REPLACED: Mapping[str, str] = {
 
 
 def likely(about: Mapping[str, Any]) -> str:
-    """recurrent, where a decay or the like stands beside queries, keys and values, or chunks must be given.
-
-    Args:
-        about: what `Caller.about` says.
-    """
+    """recurrent, where a decay or the like stands beside queries, keys and values, or chunks must be given."""
     parameters = about["parameters"] or ()
     names = [name.lower() for name, _, _ in parameters]
     if [name[:1] for name in names[:3]] != ["q", "k", "v"]:

@@ -21,6 +21,7 @@ minus the sum of the weights. The output is a sum of n products: dw |v| of each,
 itself. Where this exceeds the sum of all sizes, nothing is judged.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,8 +29,8 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.identities import RightAt, more_keys, visible
-from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
+from attnlab_theory.conform.identities import RightAt, visible
+from attnlab_theory.conform.kind import Chosen, Right
 from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
@@ -90,26 +91,14 @@ def promised(case: Case, chosen: Chosen) -> bool:
 LARGE = ("large", "low", "negative")
 """Keys that take nearly all of what is left, or nearly nothing."""
 
-STICK_BREAKING = Kind(
-    operands=("q", "k", "v", "own key", "pair mask", "mask", "scale"),
-    placed=("q", "k", "v"),
-    gives="bhte",
-    usual=attending.USUAL,
-    few=8,
+STICK_BREAKING = dataclasses.replace(
+    attending.OF_QUERIES,
+    operands=(*attending.OF_QUERIES.operands, "own key"),
     promised=promised,
-    stages=(
-        Stage(
-            forms=attending.LAYOUTS,
-            choices={"own key": ("never", "always"), "left over": ("lost", "own value"), "causal": ("always",)}
-            | {"scale": ("rsqrt", "one", "inverse")},
-            trials=(attending.TRIAL,),
-            identity="weights",
-        ),
-        *attending.MASKS,
+    stages=attending.stages(
+        {"own key": ("never", "always"), "left over": ("lost", "own value"), "causal": ("always",)}
+        | {"scale": ("rsqrt", "one", "inverse")}
     ),
     right=right,
-    reads=(more_keys,),
-    columns=attending.COLUMNS,
-    compiled=attending.COMPILED,
     laws=attending.laws({"large": RightAt({"values": x, "seed": seed} for x in LARGE for seed in (0, 1))}),
 )

@@ -51,11 +51,7 @@ def arrays_of(own: Own) -> dict[str, np.ndarray]:
 
 
 def export_npz(place: Path) -> Path:
-    """Write one file of numpy.
-
-    Args:
-        place: a name that ends in .npz, or a folder.
-    """
+    """Write one file of numpy: a place that ends in .npz, or into a folder."""
     path = place if place.suffix == ".npz" else place / f"attention-{VERSION}.npz"
     _make(path.parent)
     files.refuse_unwritable(path, form=files.Form.VECTORS)

@@ -16,11 +16,6 @@ from attnlab_theory.conform.vectors.reading import Vector
 class Judge(abc.ABC):
     """A target, asked what the vectors of some operators ask.
 
-    Args:
-        caller: of the target.
-        declared: conventions that are known, by their names in `CONVENTIONS`.
-        accumulate: the type of its sums.
-
     Raises:
         ValueError: if the target can be called in no way.
     """

@@ -125,14 +125,7 @@ class Tolerance(NamedTuple):
 
 
 def tolerance(asked: Question, right: Exact, kind: str, accumulate: str | None = None) -> Tolerance:
-    """The bound of this module's docstring, and that of ONNX, which adds up in float32 and rounds what it gives.
-
-    Args:
-        asked: the question.
-        right: its exact answer.
-        kind: the type in which the target computes.
-        accumulate: the type of its sums; by default `kind`.
-    """
+    """The bound of this module's docstring, and that of ONNX, which adds up in float32 and rounds what it gives."""
     t, d = asked.q.shape[2:]
     total = 0.0 if asked.decay is None else float(np.abs(asked.decay.astype(np.float64)).sum(2).max())
     count = t * (d + 11) + 2 * t * total + d + 2

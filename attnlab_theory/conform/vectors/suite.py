@@ -84,11 +84,7 @@ class OnnxSuite(Suite):
 
 
 def operator_of(about: Mapping[str, Any]) -> str:
-    """What a target seems to be, by the names of its parameters: a key of `JUDGES`.
-
-    Args:
-        about: what `Caller.about` says.
-    """
+    """What a target seems to be, by the names of its parameters: a key of `JUDGES`."""
     if positions(dict(about)) == "rotary":
         return "rotary"
     names = {each[0].lower() for each in (about["parameters"] or ())[3:]}

@@ -117,16 +117,7 @@ class Difference(NamedTuple):
 def difference(
     judge: Judge, case: Case, one: Answer, other: Answer, made: Any = None, kind: str = ""
 ) -> Difference:
-    """Compare two answers to one case.
-
-    Args:
-        judge: who knows what is right.
-        case: what both were asked.
-        one: an answer.
-        other: another one.
-        made: other arrays than those of the case.
-        kind: the type in which both may compute; by default that of the answers.
-    """
+    """Compare two answers to one case, by the type in which both may compute; by default that of the answers."""
     assert judge.kind.right is not None
     right = judge.kind.right(case, judge.convention.chosen, judge.operands(case) if made is None else made)
     kinds = [kind or judge.type_of(case, each.kind) for each in (one, other)]

@@ -12,14 +12,7 @@ from attnlab_theory.conform.kinds.softmax.reference import Attended, Problem
 
 
 def share(given: Problem, exact: Attended, output: np.ndarray, kind: str) -> float:
-    """The largest error over what the rule allows.
-
-    Args:
-        given: what was asked.
-        exact: what is right.
-        output: what came back, [b h t e].
-        kind: float16 or bfloat16.
-    """
+    """The largest error of an output [b h t e] over what the rule allows in half precision."""
     sees = np.isfinite(exact.output) & np.isfinite(output)
     if not sees.any():
         return 0.0

@@ -114,12 +114,7 @@ STEP, MOST = 1.25, 64.0
 
 
 def unseen_error(judge: Judge, cases: Sequence[Case]) -> float:
-    """The smallest relative error of the scale that would have failed in some case; 0 if a quarter would.
-
-    Args:
-        judge: of the target.
-        cases: that it was asked. Infinity is that no error would have failed.
-    """
+    """The smallest error of the scale, relative, that would have failed in some case; 0 if a quarter would."""
 
     def fails(error: float) -> bool:
         for case in cases:

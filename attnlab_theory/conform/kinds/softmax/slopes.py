@@ -48,13 +48,7 @@ class Slopes(NamedTuple):
 
 
 def slopes(given: Problem, exact: Attended, c: np.ndarray) -> Slopes:
-    """The exact gradients.
-
-    Args:
-        given: what was asked.
-        exact: its answer.
-        c: the cotangent, [b h t e]; zero in rows that see nothing.
-    """
+    """The exact gradients, by a cotangent [b h t e] that is zero in rows that see nothing."""
     q, k, v, w, o = _plain(given, exact)
     of_weights = np.einsum("bhte,bhse->bhts", c, v)
     of_scores = w * (of_weights - (c * o).sum(-1, keepdims=True))
