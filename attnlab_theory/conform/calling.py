@@ -14,10 +14,11 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.calls import NOTHING, Answer, Kept, call
-from attnlab_theory.conform.case import Case, compiled, storage, word
+from attnlab_theory.conform.case import Case, Recipe, compiled, storage, word
 from attnlab_theory.conform.finding import Fault, Finding, Trouble, Verdict, misshapen
 from attnlab_theory.conform.kind import Kind, Stage
 from attnlab_theory.conform.operands import OPERANDS, STANDS, Bound, laid, ordered, spread
+from attnlab_theory.conform.recording import Recording
 
 MOST_NUMBERS = 1 << 22
 """Answers of more numbers are not asked for."""
@@ -455,21 +456,28 @@ def raw(
     arrays = {name: x for name, x in values.items() if isinstance(x, np.ndarray) and name not in places}
     arrays |= named or {}
     at = convention.layout.find("t") if convention.chosen.get("flat") and size else None
+    if isinstance(caller, Recording):
+        flat = "" if at is None else f".squeeze({at})"
+        own = codes | {name: array for name, (array, _) in forms.items()} | dict.fromkeys(named or ())
+        by_place = [codes[name] + flat for name in places]
+        caller.recipe = Recipe(case, begin, begin + tokens, [*by_place, *map(own.get, arrays)])
+    plan = {
+        "keep": [*convention.keeps] if size is not None else [],
+        "method": steps.method if steps else "",
+        "part": [*convention.outputs],
+        "object": case["object"] or convention.number,
+        "forms": forms,
+        "random": convention.random(case),
+    }
     answer = call(
         caller,
         [values[name] if at is None else values[name].squeeze(at) for name in places],
         {**arrays, **dict(zip(convention.kept, state, strict=False))},
-        plain={**convention.always, **{x: y for x, y in values.items() if x not in arrays and x not in places}},
         framework=convention.framework,
         kind=case.type,
         strided=case["memory"] or "",
-        keep=[*convention.keeps] if size is not None else [],
-        method=steps.method if steps else "",
-        part=[*convention.outputs],
-        object=case["object"] or convention.number,
-        forms=forms,
-        **({} if convention.part is None else {"of": convention.part}),
-        **{"random": convention.random(case), **more},
+        plain={**convention.always, **{x: y for x, y in values.items() if x not in arrays and x not in places}},
+        **plan | ({} if convention.part is None else {"of": convention.part}) | {**more},
     )
     if answer.trouble:
         return Answer(answer.trouble)

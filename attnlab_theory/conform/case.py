@@ -2,7 +2,8 @@
 
 import dataclasses
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -123,22 +124,47 @@ class Case:
         if self["memory"] == "expanded":
             axis = 0 if lengths["b"] > 1 else 1
             found.append(f"q, k, v = (np.repeat(x[{':, ' * axis}:1], x.shape[{axis}], {axis}) for x in (q, k, v))")
-        return [*found, *self.edits]
+        found += self.edits
+        if self["rows"]:
+            names = [word(role) for role, axes in self.arrays if "b" in axes]
+            found += [f"{name} = {name}[:{self['rows']}]" for name in names]
+        return found
 
-    def operands(self, **names: Any) -> dict[str, Any]:
-        """What the lines make, by what some names in them stand for. Of arrays the tokens of all parts, rounded to
-        their type."""
+    def drawn(self, **names: Any) -> dict[str, Any]:
+        """What the lines make, by what some names in them stand for."""
         made: dict[str, Any] = {"np": np, **names}
         with np.errstate(all="ignore"):
             exec(compiled("\n".join(self.lines()), "exec"), made)
+        return made
+
+    def operands(self, **names: Any) -> dict[str, Any]:
+        """The same by roles. Of arrays the tokens of all parts, rounded to their type."""
+        made = self.drawn(**names)
         if not self.arrays:
             return {role: made[role] for role, _ in self.sizes}
         found, tokens = {}, slice(sum(self["parts"]) if self["parts"] else None)
-        cut = dict.fromkeys("ts", tokens) | {"b": slice(self["rows"])}
+        cut = dict.fromkeys("ts", tokens)
         for role, axes in self.arrays:
             x = made[word(role)][tuple(cut.get(axis, slice(None)) for axis in axes)]
             found[word(role)] = rounded(x, self.type) if x.dtype.kind == "f" else x
         return found
+
+
+class Recipe(NamedTuple):
+    """How the arrays of one call are made."""
+
+    case: Case
+    begin: int
+    """The tokens from here to there are handed over, as a and b in the codes."""
+    end: int
+    codes: Sequence[str | None]
+    """Numpy of each array, in the names of the case; of those that it does not make, none."""
+
+    def arrays(self) -> list[Any]:
+        """What the codes make."""
+        names = {**self.case.drawn(), "a": self.begin, "b": self.end}
+        made = [None if code is None else np.asarray(eval(compiled(code), names)) for code in self.codes]
+        return [rounded(x, self.case.type) if x is not None and x.dtype.kind == "f" else x for x in made]
 
 
 @functools.lru_cache(256)

@@ -224,7 +224,7 @@ class Judge:
         return Answer(NOT_ASKED) if case is None else ask(self.kind, self.caller, other, case)
 
     def tried(self, spec: Spec, *, names: Any = None, **chosen: Any) -> tuple[Trouble | None, float]:
-        """Ask a case by another convention: what went wrong, and how far the answer is from what is right by that."""
+        """Ask a case by another convention: what went wrong, and how far off the answer is by that convention."""
         own = self.convention
         other = dataclasses.replace(
             own,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab_theory.conform.callers import Back, Caller
+from attnlab_theory.conform.case import Recipe
 from attnlab_theory.conform.finding import Fault, Trouble, trouble_of
 
 MOST_BYTES = 1 << 26
@@ -30,6 +31,8 @@ class Made(NamedTuple):
     plan: dict[str, Any]
     arrays: Sequence[np.ndarray]
     back: Back
+    recipe: Recipe | None = None
+    """How the arrays are made, where it is known."""
 
     @property
     def is_plain(self) -> bool:
@@ -216,6 +219,8 @@ class Recording:
         self.caller, self.log, self.who, self.name = caller, log, who, caller.name
         self._passed: dict[str, set[str]] = {}
         self._about: dict[str, Any] = {}
+        self.recipe: Recipe | None = None
+        """How the arrays of the next call are made."""
 
     def about(self) -> dict[str, Any]:
         """Parameters and frameworks."""
@@ -225,7 +230,8 @@ class Recording:
     def call(self, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
         """Make one call, and remember it."""
         back = self.caller.call(plan, arrays)
-        self.log.note(Made(self.who, plan, arrays, back))
+        self.log.note(Made(self.who, plan, arrays, back, self.recipe))
+        self.recipe = None
         if trouble_of(back.report) is None:
             self._passes(plan, len(arrays))
         return back

@@ -1,11 +1,10 @@
 """Calls that show a failure as a few lines of Python, for those who do not have attnlab.
 
-There is one writer for all kinds: it makes the calls of a log again. Small arrays are written out. An array that is
-a part of a stream of normal numbers is drawn again by its seed. What differs from another one in a block is a copy
-of it. Anything else is handed over as its bytes, so what is made again is what was called.
+There is one writer for all kinds: it makes the calls of a log again. The lines of a case make its arrays. An
+array that is another one is written out if it is small, and else handed over as its bytes. So what is made again is
+what was called.
 """
 
-import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -13,20 +12,7 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory.conform.callers import Place
-from attnlab_theory.conform.codes import (
-    GENERATORS,
-    LITERAL,
-    SEEDS,
-    equal,
-    framed,
-    joined,
-    lain,
-    packed,
-    plain,
-    short,
-    steps_of,
-    within,
-)
+from attnlab_theory.conform.codes import GENERATORS, equal, framed, joined, lain, packed, plain, short
 from attnlab_theory.conform.finding import trouble_of
 from attnlab_theory.conform.recording import Log, Made, Shown, Spot
 
@@ -38,10 +24,6 @@ LETTERS = 16_000
 
 MOST_CALLS = 60
 """So many calls at most."""
-
-STREAM = "{letter}{seed}{kind} = np.random.{maker}({seed}).standard_normal(SIZE).astype('{kind}')"
-
-VIEW = "view = lambda r, p, n, by: np.lib.stride_tricks.as_strided(r[p:], n, [r.itemsize * i for i in by]).copy()"
 
 PART = (
     "part = lambda o, *ns: next((x for n in ns for x in "
@@ -134,15 +116,15 @@ class _Script:
 
     def __init__(self, log: Log, places: Sequence[Place], about: Sequence[dict[str, Any]]) -> None:
         self.log, self.places, self.about = log, places, about
-        self.drawn: dict[str, int] = {}
-        """Streams, and how long they are."""
+        self.drawn: list[str] = []
+        """The lines that made arrays last."""
         self.objects: dict[tuple[int, int], str] = {}
         self.named: list[tuple[str, np.ndarray]] = []
-        """The arrays that have a name."""
+        """The arrays that are written out, and have a name."""
         self.made: list[str] = []
         """What makes arrays and calls."""
         self.kept: dict[tuple[int, int], str] = {}
-        self.views = self.parts = self.compared = False
+        self.parts = self.compared = False
         self.tracks = True
         self.frameworks: set[str] = set()
 
@@ -150,23 +132,20 @@ class _Script:
         """Make a call again, maybe the last one. The array that it writes into is watched."""
         made = self.log.made[i]
         plan = made.plan
-        arrays = [*made.arrays]
         self.frameworks |= {plan["framework"]} - {"numpy"}
         if plan["framework"] == "torch" and self.tracks != plan.get("gradients", True):
             self.tracks = not self.tracks
             self.made.append(f"torch.set_grad_enabled({self.tracks})")
-        cotangent = arrays.pop() if plan.get("cotangent") else None
-        names = plan["names"]
-        first = len(arrays) - len(names)
-        values = [self._framed(self._array(x, plan["strided"]), x, plan) for x in arrays]
+        names, values = plan["names"], self._arrays(made)
+        cotangent = values.pop() if plan.get("cotangent") else ""
+        first = len(values) - len(names)
         if watched is not None:
             copied = ".clone()" if plan["framework"] == "torch" else ".copy()"
             self.made.append(f"x{i} = {values[watched]}; y{i} = x{i}{copied}")
             values[watched] = f"x{i}"
-        if plan.get("tracked") and cotangent is None and plan["framework"] == "torch":
-            values = [
-                f"{v}.requires_grad_()" if x.dtype.kind == "f" else v for v, x in zip(values, arrays, strict=True)
-            ]
+        if plan.get("tracked") and not cotangent and plan["framework"] == "torch":
+            floats = [x.dtype.kind == "f" for x in made.arrays]
+            values = [x + ".requires_grad_()" * is_float for x, is_float in zip(values, floats, strict=True)]
         placed, by_name = values[:first], values[first:]
         if plan.get("shared"):
             self.made.append(f"x{i} = {placed[0]}")
@@ -183,7 +162,7 @@ class _Script:
         said += [f"{name}={self.kept[made.who, k]}" for name, k in plan.get("kept", {}).items()]
         said += [f"{name}={plain(value)}" for name, value in plan["plain"].items()] + random
         function = self._function(made)
-        if cotangent is not None:
+        if cotangent:
             self._pulled(i, function, [*placed, *by_name], names, said[len(names) :], cotangent, made)
             return
         asked = f"{function}({', '.join([*placed, *said])})"
@@ -205,7 +184,7 @@ class _Script:
         self.parts |= bool(plan.get("part"))
 
     def _pulled(
-        self, i: int, function: str, values: list[str], names: list[str], said: list[str], c: np.ndarray, made: Made
+        self, i: int, function: str, values: list[str], names: list[str], said: list[str], c: str, made: Made
     ) -> None:
         """The gradients of sum(c * output)."""
         plan, first = made.plan, len(values) - len(names)
@@ -217,16 +196,15 @@ class _Script:
         ]
         several = "[0]" if made.back.report.get("several") else ""
         called = f"lambda {', '.join(inputs)}: {function}({', '.join(handed)}){several}"
-        weights = self._framed(self._array(c, ""), c, plan)
         floats = _tracked(made)
         if plan["framework"] == "torch":
             self.made.append(f"a = [{', '.join(values)}]")
             wanted = f"[a[n].requires_grad_() for n in {floats}]"
             self.made.append(f"f = {called}")
-            ends = f"w, {weights}, materialize_grads=True"
+            ends = f"w, {c}, materialize_grads=True"
             self.made.append(f"o{i} = torch.autograd.grad((w := {wanted}) and f(*a), {ends})")
         else:
-            self.made.append(f"o{i} = jax.vjp({called}, {', '.join(values)})[1]({weights})")
+            self.made.append(f"o{i} = jax.vjp({called}, {', '.join(values)})[1]({c})")
 
     def _function(self, made: Made) -> str:
         place, about = self.places[made.who], self.about[made.who]
@@ -252,61 +230,34 @@ class _Script:
             found.append(f"{name}={GENERATORS[style].format(seed)}")
         return found
 
-    def _framed(self, code: str, x: np.ndarray, plan: dict[str, Any]) -> str:
-        return framed(code, plan["framework"], plan["kind"] == "bfloat16" and x.dtype == np.float32)
-
-    def _array(self, x: np.ndarray, memory: str) -> str:
-        """The code of an array."""
-        code = short(x) or next((name for name, y in self.named if equal(x, y)), "") or self._view(x)
-        if not code:
-            code = self._block(x) or packed(x)
-            name = f"x{len(self.named)}_"
-            self.made.append(f"{name} = {code}" if not code.startswith("copy:") else code[5:].replace("NAME", name))
-            self.named.append((name, x))
-            code = name
-        return lain(code, memory, x.shape)
-
-    def _view(self, x: np.ndarray) -> str:
-        """A part of a stream of normal numbers, by its seed."""
-        if x.dtype.kind != "f":
-            return ""
-        for seed, (letter, maker) in itertools.product(range(SEEDS), (("r", "default_rng"), ("s", "RandomState"))):
-            found = within(x, seed, maker)
-            if found is None:
-                continue
-            begin, steps = found
-            end = begin + sum(step * (n - 1) for step, n in zip(steps, x.shape, strict=True)) + 1
-            line = STREAM.format(letter=letter, maker=maker, seed=seed, kind=x.dtype.str[1:])
-            self.drawn[line] = max(self.drawn.get(line, 0), end)
-            name = f"{letter}{seed}{x.dtype.str[1:]}"
-            if end - begin == x.size and [*steps] == steps_of(x.shape):
-                code = f"{name}[{begin}:{end}].reshape{x.shape}" if x.ndim > 1 else f"{name}[{begin}:{end}]"
+    def _arrays(self, made: Made) -> list[str]:
+        """The code of each array: that of its case, or of another array that is the same, or its numbers."""
+        recipe, found, lines = made.recipe, list[str](), list[str]()
+        drawn = recipe.arrays() if recipe else []
+        made_by = [j for j, x in enumerate(drawn) if x is not None]
+        for i, x in enumerate(made.arrays):
+            own = [j for j in (i, *made_by) if j in made_by and equal(x, drawn[j])]
+            if recipe and own:
+                lines = recipe.case.lines() + [f"a, b = {recipe.begin}, {recipe.end}"] * bool(recipe.case["parts"])
+                code = str(recipe.codes[own[0]])
+                code = code if drawn[own[0]].flags.c_contiguous else f"np.ascontiguousarray({code})"
             else:
-                self.views = True
-                code = f"view({name}, {begin}, {x.shape}, {steps})"
-            if x.size > 4 * LITERAL:
-                self.made.append(f"x{len(self.named)}_ = {code}")
-                self.named.append((code := f"x{len(self.named)}_", x))
-            return code
-        return ""
+                code = self._literal(x)
+            narrow = made.plan["kind"] == "bfloat16" and x.dtype == np.float32
+            found.append(framed(lain(code, made.plan["strided"], x.shape), made.plan["framework"], narrow))
+        if lines and lines != self.drawn:
+            # Of the same case other tokens may follow.
+            self.made += lines[-1:] if lines[:-1] == self.drawn[:-1] else lines
+            self.drawn = lines
+        return found
 
-    def _block(self, x: np.ndarray) -> str:
-        """A copy of an array that has a name, in which a block is another one."""
-        for name, y in self.named:
-            if y.shape != x.shape or y.dtype != x.dtype:
-                continue
-            places = np.argwhere(~((x == y) | (np.isnan(x) & np.isnan(y)) if x.dtype.kind == "f" else x == y))
-            if not len(places):
-                continue
-            low, high = places.min(0), places.max(0) + 1
-            box = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
-            index = ", ".join(f"{a}:{b}" for a, b in zip(low, high, strict=True))
-            for code, there in (("*= 4", 4 * y), ("*= -4", -4 * y), ("+= 1000", y + y.dtype.type(1e3))):
-                if np.array_equal(x[box], there[box]):
-                    return f"copy:NAME = {name}.copy(); NAME[{index}] {code}"
-            if np.all(x[box] == x[box].flat[0]):
-                return f"copy:NAME = {name}.copy(); NAME[{index}] = {plain(x[box].flat[0].item())}"
-        return ""
+    def _literal(self, x: np.ndarray) -> str:
+        code = short(x) or next((name for name, y in self.named if equal(x, y)), "")
+        if not code:
+            code = f"x{len(self.named)}_"
+            self.made.append(f"{code} = {packed(x)}")
+            self.named.append((code, x))
+        return code
 
     def lines(self, last: str) -> list[str]:
         """All lines, with the last one; none if they are too many."""
@@ -314,8 +265,7 @@ class _Script:
         for who, place in enumerate(self.places[: 1 + self.compared]):
             name = place.names.partition(".")[0] + " as other" * who
             found += [f"sys.path.insert(0, {place.folder!r})", f"from {place.module} import {name}"]
-        found += [line.replace("SIZE", str(size)) for line, size in self.drawn.items()]
-        found += [VIEW] * self.views + [PART] * self.parts
+        found += [PART] * self.parts
         found += ["; ".join(self.objects.values())] * bool(self.objects)
         calls = [*joined(self.made, LINES - len(found) - 1)]
         found += [*calls, last]
