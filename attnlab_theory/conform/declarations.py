@@ -2,12 +2,12 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from attnlab_theory.conform import say, show
 from attnlab_theory.conform.callers import Caller, Direct, Place
-from attnlab_theory.conform.calling import Convention, Uncallable, search
+from attnlab_theory.conform.calling import Uncallable, search
 from attnlab_theory.conform.finding import Fault, Finding, Verdict
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Kind
@@ -109,30 +109,17 @@ def row_of(found: Finding, judge: Judge) -> Row:
     )
 
 
-def judged(
-    kind: Kind, caller: Caller, declared: Mapping[str, Any], name: str = ""
-) -> tuple[Judge, list[tuple[str, str]]]:
-    """A judge of a target, and its conventions in words; name is that of the kind.
-
-    Raises:
-        ValueError: if it can be called in no way.
-    """
-    with refused_in_words(caller, kind, name):
-        judge = Judge(kind, caller, declared)
-    return judge, say.profile(judge.convention, kind, declared)
-
-
 def searched(
-    kind: Kind, caller: Caller, declared: Mapping[str, Any], name: str = ""
-) -> tuple[Convention, list[tuple[str, str]]]:
-    """How a target is called, and that in words, without judging it.
+    kind: Kind, caller: Caller, declared: Mapping[str, Any], name: str, by: Callable[..., Any] = search
+) -> tuple[Any, list[tuple[str, str]]]:
+    """How a target is called, by a search or by a judge, and that in words; name is that of the kind.
 
     Raises:
         ValueError: if it can be called in no way.
     """
     with refused_in_words(caller, kind, name):
-        found = search(kind, caller, declared)
-    return found, say.profile(found, kind, declared)
+        found = by(kind, caller, declared)
+    return found, say.profile(getattr(found, "convention", found), kind, declared)
 
 
 def rows_of(judge: Judge) -> list[Row]:

@@ -1,11 +1,10 @@
 """What a target may promise: the kinds of `--as`."""
 
-import dataclasses
 from collections.abc import Mapping
+from typing import NamedTuple
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Kind:
+class Kind(NamedTuple):
     """One promise."""
 
     promise: str
@@ -15,66 +14,41 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "softmax": Kind(
-        promise="every query sees every key, but for what a mask hides", suite="kinds.softmax.declaration:SOFTMAX"
-    ),
-    "causal": Kind(promise="no query sees what comes after it", suite="kinds.softmax.declaration:CAUSAL"),
-    "multi-head": Kind(
-        promise="several heads in one call, and none sees another",
-        suite="kinds.softmax.declaration:MULTI_HEAD",
-    ),
+    "softmax": Kind("every query sees every key, but for what a mask hides", "kinds.softmax.declaration:SOFTMAX"),
+    "causal": Kind("no query sees what comes after it", "kinds.softmax.declaration:CAUSAL"),
+    "multi-head": Kind("several heads in one call, and none sees another", "kinds.softmax.declaration:MULTI_HEAD"),
     "grouped-query": Kind(
-        promise="several heads of queries share keys and values",
-        suite="kinds.softmax.declaration:GROUPED_QUERY",
+        "several heads of queries share keys and values", "kinds.softmax.declaration:GROUPED_QUERY"
     ),
-    "sliding-window": Kind(
-        promise="a query sees its neighbours only", suite="kinds.softmax.declaration:SLIDING_WINDOW"
-    ),
+    "sliding-window": Kind("a query sees its neighbours only", "kinds.softmax.declaration:SLIDING_WINDOW"),
     "softcap": Kind(
-        promise="scores are bounded by cap * tanh(score / cap), before the mask",
-        suite="kinds.softmax.declaration:SOFTCAP",
+        "scores are bounded by cap * tanh(score / cap), before the mask", "kinds.softmax.declaration:SOFTCAP"
     ),
-    "bias": Kind(
-        promise="numbers are added to the scores, after the scale",
-        suite="kinds.softmax.declaration:BIAS",
-    ),
-    "mixer": Kind(promise="a sequence to a sequence, one output for each token", suite="kinds.mixer:MIXER"),
-    "decode": Kind(promise="token by token with a cache gives what the whole gives", suite="kinds.decode:DECODE"),
-    "model": Kind(
-        promise="token ids to logits, and no logit depends on what comes after it",
-        suite="kinds.model:MODEL",
-    ),
-    "onnx": Kind(promise="the answers of ONNX's own test vectors", suite="vectors.suite:OnnxSuite"),
-    "linear": Kind(
-        promise="features of q times sums over keys, by a stated feature map", suite="kinds.linear:LINEAR"
-    ),
-    "recurrent": Kind(
-        promise="whole, in parts with a state and in chunks: one answer", suite="kinds.recurrence:RECURRENCE"
-    ),
+    "bias": Kind("numbers are added to the scores, after the scale", "kinds.softmax.declaration:BIAS"),
+    "mixer": Kind("a sequence to a sequence, one output for each token", "kinds.mixer:MIXER"),
+    "decode": Kind("token by token with a cache gives what the whole gives", "kinds.decode:DECODE"),
+    "model": Kind("token ids to logits, and no logit depends on what comes after it", "kinds.model:MODEL"),
+    "onnx": Kind("the answers of ONNX's own test vectors", "vectors.suite:OnnxSuite"),
+    "linear": Kind("features of q times sums over keys, by a stated feature map", "kinds.linear:LINEAR"),
+    "recurrent": Kind("whole, in parts with a state and in chunks: one answer", "kinds.recurrence:RECURRENCE"),
     "sigmoid": Kind(
-        promise="each key is weighed by a sigmoid of its score, and nothing is divided by a sum",
-        suite="kinds.logistic:SIGMOID",
+        "each key is weighed by a sigmoid of its score, and nothing is divided by a sum", "kinds.logistic:SIGMOID"
     ),
-    "stick-breaking": Kind(
-        promise="each past key takes its share of what later ones leave", suite="kinds.sticks:STICK_BREAKING"
-    ),
+    "stick-breaking": Kind("each past key takes its share of what later ones leave", "kinds.sticks:STICK_BREAKING"),
     "differential": Kind(
-        promise="one softmax map minus lambda times another, over the same values",
-        suite="kinds.difference:DIFFERENTIAL",
+        "one softmax map minus lambda times another, over the same values", "kinds.difference:DIFFERENTIAL"
     ),
-    "top-k": Kind(promise="softmax over the keys of the k largest scores", suite="kinds.best_keys:TOP_K"),
-    "paged": Kind(promise="attention over the pages of a cache that a table names", suite="kinds.page_table:PAGED"),
+    "top-k": Kind("softmax over the keys of the k largest scores", "kinds.best_keys:TOP_K"),
+    "paged": Kind("attention over the pages of a cache that a table names", "kinds.page_table:PAGED"),
     "latent": Kind(
-        promise="keys and values from one narrow row for each token; absorbed matrices change nothing",
-        suite="kinds.absorption:LATENT",
+        "keys and values from one narrow row for each token; absorbed matrices change nothing",
+        "kinds.absorption:LATENT",
     ),
-    "rotary": Kind(promise="pairs of channels turn with the position", suite="kinds.rotary:ROTARY"),
-    "sinusoidal": Kind(
-        promise="a vector of sines and cosines for each position", suite="kinds.sinusoidal:SINUSOIDAL"
-    ),
-    "alibi": Kind(promise="a bias in proportion to the distance", suite="kinds.alibi:ALIBI"),
-    "dropout": Kind(promise="weights are dropped at a rate, and their mean stays", suite="kinds.dropout:DROPOUT"),
+    "rotary": Kind("pairs of channels turn with the position", "kinds.rotary:ROTARY"),
+    "sinusoidal": Kind("a vector of sines and cosines for each position", "kinds.sinusoidal:SINUSOIDAL"),
+    "alibi": Kind("a bias in proportion to the distance", "kinds.alibi:ALIBI"),
+    "dropout": Kind("weights are dropped at a rate, and their mean stays", "kinds.dropout:DROPOUT"),
     "random-features": Kind(
-        promise="products of features are the kernel on average", suite="kinds.random_features:RANDOM_FEATURES"
+        "products of features are the kernel on average", "kinds.random_features:RANDOM_FEATURES"
     ),
 }

@@ -5,7 +5,8 @@ import functools
 
 import numpy as np
 
-from attnlab_theory.conform.declarations import judged
+from attnlab_theory.conform import judge as engine
+from attnlab_theory.conform.declarations import searched
 from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.kinds.softmax.conventions import ALIKE, NEAR
 from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX
@@ -36,7 +37,7 @@ class Attending(Judge):
 
     def open(self) -> None:
         """Search the conventions of softmax attention; what else it takes is found with them."""
-        judge, self.profile = judged(SOFTMAX, self.caller, self.declared, "onnx")
+        judge, self.profile = searched(SOFTMAX, self.caller, self.declared, "onnx", engine.Judge)
         names = Bound(self.caller.about()["parameters"], ("q", "k", "v", "pair mask", "causal")).names
         name, flag = names.get("pair mask"), names.get("causal")
         chosen, names = {"pair mask": "", "mask": "", **judge.convention.chosen}, {**judge.convention.names}
