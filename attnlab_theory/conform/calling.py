@@ -216,10 +216,7 @@ class Convention:
     def codes(self, case: Case, tokens: int = 0, continues: bool = False) -> dict[str, str]:
         """What each parameter gets, as Python in the names of a case. With parts, of the tokens from a to b.
 
-        Args:
-            case: what is asked.
-            tokens: how many of them are handed over.
-            continues: whether a state is handed over, which is none of these.
+        What is handed over of a state is none of these.
         """
         found, axes = {}, dict(case.arrays)
         for role, name in self.names.items():

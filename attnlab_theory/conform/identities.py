@@ -408,7 +408,8 @@ def future(
     """The law that outputs stay where what comes after them is replaced.
 
     Args:
-        lengths, few, more: as in `wholes`.
+        lengths, few: of the tokens, and of those where each shape is compiled.
+        more: what is unusual of the cases.
         changes: what becomes of some arrays, as numpy of x. Those that a target does not take are left out.
     """
     for n, whole in wholes(judge, lengths, few, **more):
@@ -461,7 +462,7 @@ def in_parts(
     """The law that parts, each of which continues the state of the one before, are the whole.
 
     Args:
-        lengths, few: as in `wholes`.
+        lengths, few: of the tokens, and of those where each shape is compiled.
         splits: the lengths of the parts, from that of the whole.
         chunks: the sizes of chunks within the parts.
     """

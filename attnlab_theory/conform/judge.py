@@ -382,14 +382,7 @@ class Judge:
     ) -> Outcome:
         """What numbers are worth beside those that are right.
 
-        Args:
-            case: what was asked.
-            answer: what came back.
-            given: its numbers, or a part of them.
-            right: what they should be.
-            within: the largest error of a type.
-            inside: whether the target computes in float32 somewhere. It is asked before anybody is accused.
-            beside: the case whose answer is the right one.
+        Whether the target computes in float32 inside is asked before anybody is accused.
         """
         kind = coarser(case.type, answer.kind) if case.is_typed and answer.kind in HALF_EPS else self.gives
         kind = coarser(kind, beside.type) if beside is not None and case.arrays else kind

@@ -103,16 +103,7 @@ def as_json(
     seconds: float,
     snippet: Callable[[Row], Sequence[str]] = lambda _: (),
 ) -> dict[str, Any]:
-    """All of it as plain values.
-
-    Args:
-        suite: that judged.
-        rows: what it found. `worst` is in units of the tolerance, which is that of the number that is most wrong.
-        target, kind: as they were typed.
-        code: the exit code.
-        seconds: that it took.
-        snippet: lines that show why a row fails.
-    """
+    """All of it as plain values. `worst` is in units of the tolerance, that of the most wrong number."""
 
     def plain(x: float) -> float | None:
         return float(x) if np.isfinite(x) else None

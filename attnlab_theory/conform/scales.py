@@ -8,12 +8,7 @@ WORDS = {"rsqrt": "1/sqrt(width)", "one": "1", "inverse": "1/width"}
 
 
 def factor(scale: str, width: int) -> float:
-    """The scale at a width.
-
-    Args:
-        scale: one of `NAMES`, or a number.
-        width: of queries and keys.
-    """
+    """The scale at a width, by one of `NAMES` or by a number."""
     match scale:
         case "rsqrt":
             return width**-0.5

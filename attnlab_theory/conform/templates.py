@@ -64,12 +64,7 @@ BODIES: Mapping[str, Body] = {
 
 
 def template(framework: str, kind: str = "") -> str:
-    """An adapter to fill in.
-
-    Args:
-        framework: numpy, torch or jax.
-        kind: what it shall promise, a name of `--as`; empty for causal attention.
-    """
+    """An adapter to fill in for numpy, torch or jax, by a name of `--as`; without one for causal attention."""
     attends, body = kind not in BODIES, BODIES.get(kind, ATTENTION)
     handed = ", ".join(each.partition("=")[0] for each in body.given.split(", "))
     module = framework == "torch" and (attends or body.module)
@@ -91,12 +86,7 @@ def template(framework: str, kind: str = "") -> str:
 
 
 def advice(kind: str = "", uses: Sequence[str] = ()) -> str:
-    """The remedy for a target that can be called in no way.
-
-    Args:
-        kind: what is promised, where that is known.
-        uses: the frameworks by which the target is written.
-    """
+    """The remedy for a target that can be called in no way: by its kind and frameworks, where these are known."""
     return f"write an adapter: {command(kind, next(iter(uses), 'numpy'))}"
 
 

@@ -248,14 +248,7 @@ def pull(
 
 
 def compared(judge: Judge, case: Case, kind: str | None = None, only: Collection[str] = ()) -> Finding:
-    """The gradients of one call.
-
-    Args:
-        judge: of the target.
-        case: the call.
-        kind: the type in which the target may compute; by default that of its answers.
-        only: the arrays whose gradients are wanted; all if none is named.
-    """
+    """The gradients of one call, of all arrays or of some, in the type in which the target may compute."""
     about = judge.expected(case).about
     given, exact = about["problem"], about["exact"]
     c = np.random.default_rng(case.seed + 100).standard_normal(case.shape("bhte")).astype("float32")
