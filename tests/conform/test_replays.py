@@ -60,6 +60,10 @@ def linear(q, k, v):
 def running_mean(x):
     return np.cumsum(x, 1) / np.arange(1, x.shape[1] + 1, dtype=x.dtype)[:, None]
 
+def batch_in_means(x):
+    mean = running_mean(x)
+    return mean + x.dtype.type(0.1) * mean.mean(0, keepdims=True)
+
 def wrong_in_float64(x):
     return running_mean(x) * (1.001 if x.dtype == np.float64 else 1)
 
@@ -231,6 +235,7 @@ def assert_shows(printed, least=0.0):
         ("linear", "linear", "elements apart", {"features": "elu"}),
         ("drops", "dropout", "seeds", {}),
         ("features", "random-features", "rows apart", {}),
+        ("batch_in_means", "mixer", "elements apart", {}),
         ("wrong_in_float64", "mixer", "float64", {}),
         ("contiguous_only", "mixer", "non-contiguous", {}),
         ("writes", "mixer", "inputs unchanged", {}),
