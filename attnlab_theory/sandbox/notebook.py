@@ -8,9 +8,10 @@ import __future__
 
 import ast
 import contextlib
+import functools
 import json
 import re
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 TRANSPARENT = ("time", "capture", "prun")
@@ -38,14 +39,23 @@ class Cell(NamedTuple):
     """The lines that are commands of Jupyter."""
 
 
-def run(path: str, module: ModuleType) -> str:
+class LeftOut(NamedTuple):
+    """What of a notebook was not run."""
+
+    told: str
+    """The lines, for people; empty if there are none."""
+    unknown: dict[str, str]
+    """Where names would get values that are not known here."""
+
+
+def run(path: str, module: ModuleType) -> LeftOut:
     """Run the imports, definitions and assignments of a notebook, in the order of its cells, and no other line.
 
     The other lines draw, print, train or speak to the notebook's own program. An assignment that fails is left out,
-    because it may need one of them. A use of its name then raises a NameError.
+    because it may need one of them. Names that a line left out would change have no value.
 
     Returns:
-        The lines that were left out, for people; empty if there are none.
+        What was left out.
 
     Raises:
         Damaged: if it is not a notebook.
@@ -55,6 +65,7 @@ def run(path: str, module: ModuleType) -> str:
     defined = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     assigned = ast.Assign | ast.AnnAssign | ast.AugAssign
     left: dict[int, list[int]] = {}
+    unknown: dict[str, str] = {}
     flags = 0
     for number, tree, commands in [_cell(path, number, source) for number, source in _cells(path).items()]:
         left[number] = [*commands]
@@ -72,27 +83,93 @@ def run(path: str, module: ModuleType) -> str:
                     exec(compile(one, name, "exec", flags), vars(module))
                     done = True
                 except Exception:
-                    # Jupyter's value is not known here, and an earlier one is another.
-                    for name in _bound(node):
-                        vars(module).pop(name, None)
-            if not done and node.lineno not in commands:
+                    pass
+            if done:
+                for name in _bound(node):
+                    unknown.pop(name, None)
+                continue
+            # A method or an index leaves a module, a function and a class what they were.
+            names = vars(module)
+            kept = {name for name, value in names.items() if isinstance(value, ModuleType | FunctionType | type)}
+            for name in _bound(node) | _changed(node) - kept:
+                # Jupyter's value is not known here, and an earlier one is another.
+                names.pop(name, None)
+                unknown[name] = f"cell {number}, line {node.lineno}"
+            if node.lineno not in commands:
                 left[number].append(node.lineno)
     told = [
         f"cell {number}, line{'s' * (len(lines) > 1)} {', '.join(map(str, sorted(lines)))}"
         for number, lines in left.items()
         if lines
     ]
-    return "; ".join(told)
+    return LeftOut("; ".join(told), unknown)
 
 
-def _bound(node: ast.stmt) -> set[str]:
-    """The names that an assignment binds, or whose values it changes."""
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
-    every = [each for target in targets for each in ast.walk(target)]
-    changed = {each.id for each in every if isinstance(each, ast.Name)}
-    # Of L[i] it is L, and the index stays as it was.
-    inside = [each.slice for each in every if isinstance(each, ast.Subscript)]
-    return changed - {each.id for index in inside for each in ast.walk(index) if isinstance(each, ast.Name)}
+def _bound(statement: ast.stmt) -> set[str]:
+    """The names that a statement gives to values."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    found: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+    return found
+
+
+def _changed(statement: ast.stmt) -> set[str]:
+    """The names whose values a statement may change: by an index, an attribute or a method."""
+    parts = [*ast.walk(statement)]
+    called = [each.value.func for each in parts if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
+    stored = [
+        each
+        for each in parts
+        if isinstance(each, ast.Attribute | ast.Subscript) and not isinstance(each.ctx, ast.Load)
+    ]
+    return {_root(each) for each in [*called, *stored] if isinstance(each, ast.Attribute | ast.Subscript)} - {""}
+
+
+def _root(node: ast.expr) -> str:
+    """The name in front of attributes and indices. Of L[i] it is L, and the index stays as it was."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def wanted(function: Any, module: ModuleType, names: dict[str, str]) -> str:
+    """The first of some names that a function of a module reads, or a function that it calls; empty if none."""
+    import dis
+
+    seen: set[int] = set()
+    found = [function]
+    while found:
+        each = found.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, functools.partial):
+            found.append(each.func)
+        elif isinstance(each, FunctionType):
+            found += [each.__code__, getattr(each, "__wrapped__", None)]
+        elif isinstance(each, staticmethod | classmethod):
+            found.append(each.__func__)
+        elif isinstance(each, type) and each.__module__ == module.__name__:
+            found += vars(each).values()
+        elif isinstance(each, CodeType):
+            found += each.co_consts
+            read = [
+                part.argval for part in dis.get_instructions(each) if part.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+            ]
+            for name in read:
+                if name in names:
+                    return name
+                found.append(vars(module).get(name))
+        elif type(each).__module__ == module.__name__:
+            found.append(type(each))
+    return ""
 
 
 def _cells(path: str) -> dict[int, str]:

@@ -19,7 +19,7 @@ def told(tmp_path):
         path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}))
         module = types.ModuleType("submission")
         left = notebook.run(str(path), module)
-        return left, {name: value for name, value in vars(module).items() if not name.startswith("_")}
+        return left.told, {name: value for name, value in vars(module).items() if not name.startswith("_")}
 
     return run
 
@@ -70,7 +70,31 @@ def test_a_command_that_begins_no_statement_is_not_left_out_in_silence(told, cel
         (["a = 1\nprint(a)\n%time\nb = 2"], "cell 1, lines 2, 3", {"a": 1, "b": 2}),
         (["a = 1", "%%timeit\na = 2", "%timeit a = 3"], "cell 2, line 1; cell 3, line 1", {"a": 1}),
         (["a = 1", "a = await b()\nc = 2"], "cell 2, line 1", {"c": 2}),
+        (["L = []\nfor i in range(3):\n    L.append(i)"], "cell 1, line 2", {}),
+        (["L = []\nL.append(30)", "L = [30]"], "cell 1, line 2", {"L": [30]}),
+        (["def f():\n    pass\nf = trained(f)"], "cell 1, line 3", {}),
     ],
 )
 def test_what_is_left_out_is_told_of_and_leaves_no_earlier_number(told, cells, left, numbers):
     assert told(*cells) == (left, numbers)
+
+
+@pytest.mark.parametrize(
+    ("cells", "name"),
+    [
+        (["L = []\nL.append(30)", "def f():\n    return L[0]"], "L"),
+        (["with open('w') as file:\n    c = 3", "def g():\n    return c", "def f():\n    return g()"], "c"),
+        (["try:\n    import torch as t\nexcept ImportError:\n    pass", "f = lambda: t.ones(3)"], "t"),
+        (["c = trained()", "class F:\n    def __call__(self):\n        return c", "f = F()"], "c"),
+        (["c = trained()\nc = 3", "def f():\n    return c"], ""),
+        (["c = trained()\ndef g():\n    c = 1", "def f():\n    return c"], "c"),
+        (["c = trained()", "def f(c):\n    return c.sum() + abs(c)"], ""),
+        (["import math\nmath.floor(3)\nprint(math)", "def f():\n    return math.pi"], ""),
+    ],
+)
+def test_a_function_that_reads_what_was_left_out_is_named(tmp_path, cells, name):
+    path = tmp_path / "one.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}))
+    module = types.ModuleType("submission")
+    left = notebook.run(str(path), module)
+    assert notebook.wanted(vars(module)["f"], module, left.unknown) == name
