@@ -120,6 +120,17 @@ def test_a_vocabulary_may_be_a_file_of_words(tmp_path):
         ('{"id": 1, "caption": "A dog"}\n{"id": 2, "caption": "A cat"}\n', "is JSON; write its sentences"),
         ('{"images": [], "annotations": [{"caption": "A dog"}]}', "is JSON of captions, as COCO has; write them"),
         (
+            "1000.jpg,A dog .\n1001.PNG,A cat .\n",
+            "each line begins with the name of a picture, as '1000.jpg'; keep the captions alone: cut -d',' -f2-",
+        ),
+        ("caption\turl\nA dog .\thttp://a\n", "is a table with the heading"),
+        (",image,caption_number,caption\n0,1.jpg,0,A dog .\n", "is a table with the heading ',image,"),
+        ("A dog .\t3\nA cat .\t4\n", "has columns, parted by tabs; keep the one with the sentences: cut -f1"),
+        ("1. A dog .\n2. A cat .\n", "numbers its lines; keep the sentences alone: cut -d' ' -f2- "),
+        ("1\n00:00:01,000 --> 00:00:02,000\nA dog .\n", "has times, as subtitles have"),
+        ('"A dog ."\n"A cat ."\n', "has each line in quotation marks; take them away"),
+        ("A dog . ||| A hound .\nA cat . ||| A kitten .\n", "has several sentences in a line, parted by |||"),
+        (
             '[\n{"caption": "A dog"},\n{"caption": "A cat"}]\n',
             "is JSON; write its sentences into a file, one a line",
         ),
@@ -143,6 +154,10 @@ def test_names_of_pictures_headings_and_json_are_no_sentences(tmp_path, read, te
         "the image,caption pair\n",
         "image, the one I like\n1. a dog\n",
         "{}\na set\n",
+        "1 2 3\n2 3 4\n",
+        '"A dog ."\nA cat .\n',
+        "a dog --> a cat\na a\n",
+        "1. A dog .\n",
         "1000.jpg#0\tA dog .\nand a sentence\n",
     ],
 )

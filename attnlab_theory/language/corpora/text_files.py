@@ -43,11 +43,19 @@ def composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-NUMBERED = re.compile(r"[^\s#]+\.\w+#\d+\s+\S")
-"""How a line of Flickr8k's or Flickr30k's captions begins: the name of a picture and the number of a caption."""
+NAMED = re.compile(r"[^\s#]+\.(\w+#\d+|(?i:jpe?g|png|gif|bmp|webp))[\s,;|]+\S")
+"""How a line of captions begins in Flickr8k or Flickr30k: the name of a picture, often a number."""
+
+NO_SENTENCES = {
+    r"[^\t]*[^\s][^\t]*\t.*\S": "has columns, parted by tabs; keep the one with the sentences: cut -f1, or -f2",
+    r"\".*\"\s*": "has each line in quotation marks; take them away",
+    r".*\S \|\|\| \S.*": "has several sentences in a line, parted by |||; write one a line",
+}
+"""What no line of a file may be, if all its lines are so, and the remedy."""
 
 COLUMN = re.compile(
-    r"(image|file|picture|img)[ _]?(name|id|path|url)?|path|id|split|(caption|comment|sentence)s?([ _](number|id))?"
+    r"(image|file|picture|img)[ _]?(name|id|path|url)?|path|url|id|split|"
+    r"(caption|comment|sentence)s?([ _](number|id|text))?"
 )
 """The names of columns that tables of captions have."""
 
@@ -64,10 +72,12 @@ def sentences_of(path: Path) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise ValueError(f"{path} is no text in UTF-8: line {line} holds the byte 0x00, as UTF-16 has")
     lines = [line for line in text.split("\n")[:100] if line.strip()]
-    if lines and all(NUMBERED.match(line) for line in lines):
-        fields = "-f2" if "\t" in lines[0] else "-d' ' -f2-"
+    if lines and all(NAMED.match(line) for line in lines):
+        name, sign = re.split(r"([\s,;|])", lines[0], maxsplit=1)[:2]
+        fields = "-f2" if "\t" in lines[0] else f"-d'{sign}' -f2-"
+        what = f"the name of a picture{' and a number' * ('#' in lines[0])}"
         raise ValueError(
-            f"{path}: each line begins with the name of a picture and a number, as {lines[0].split()[0]!r}; keep "
+            f"{path}: each line begins with {what}, as {name!r}; keep "
             f"the captions alone: cut {fields} {path.name} > captions.txt"
         )
     if lines[1:] and _is_heading(lines[0]):
@@ -75,6 +85,13 @@ def sentences_of(path: Path) -> str:
             f"{path} is a table with the heading {lines[0].strip()[:60]!r}; keep the column of captions alone, one "
             "a line and without a heading"
         )
+    if lines[1:] and all(re.match(rf"{number}[.):]?\s.*[^\W\d_]", line) for number, line in enumerate(lines, 1)):
+        raise ValueError(f"{path} numbers its lines; keep the sentences alone: cut -d' ' -f2- {path.name}")
+    if any(re.match(r"[\d:,.]+ --> [\d:,.]+", line) for line in lines):
+        raise ValueError(f"{path} has times, as subtitles have; keep the sentences alone, one a line")
+    for pattern, said in NO_SENTENCES.items():
+        if lines[1:] and all(re.fullmatch(pattern, line) for line in lines):
+            raise ValueError(f"{path} {said}")
     found = _json(text) if lines and lines[0].lstrip()[0] in "{[" else None
     if isinstance(found, dict) and "annotations" in found:
         raise ValueError(
@@ -87,8 +104,8 @@ def sentences_of(path: Path) -> str:
 
 
 def _is_heading(line: str) -> bool:
-    """Whether a line names two columns or more, and nothing else."""
-    names = [each.strip(" \"'").lower() for each in re.split(r"[,|;\t]", line)]
+    """Whether a line names two columns or more, and nothing else. pandas has one without a name first."""
+    names = [each.strip(" \"'").lower() for each in re.split(r"[,|;\t]", line.lstrip(","))]
     return len(names) > 1 and all(COLUMN.fullmatch(name) for name in names)
 
 
