@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import re
 import threading
 import zipfile
@@ -226,6 +227,13 @@ def test_a_matrix_of_each_type_is_read(tmp_path, kind, order):
         ("x.safetensors", bytes(40), "is a file of safetensors: numpy.save('x.npy', safetensors.numpy.load_file("),
         ("x.csv", b"1,2\n3,4\n", "is text: numpy.save('x.npy', numpy.loadtxt('x.csv', delimiter=','))"),
         ("x.txt", b"1 2\n3 4\n", "is text: numpy.save('x.npy', numpy.loadtxt('x.txt'))"),
+        ("x.csv", b"a,b\n1,2\n", "numpy.loadtxt('x.csv', delimiter=',', skiprows=1))"),
+        ("x.csv", b"1,5;2e3\n", "delimiter=';', converters=lambda x: float(x.replace(',', '.'))))"),
+        ("x.json", b"[[1.5]]", "is text: numpy.save('x.npy', numpy.array(json.load(open('x.json'))))"),
+        ("x.npy", pickle.dumps(MATRIX), "is a pickle of Python: numpy.save('x.npy', numpy.asarray(pickle.load("),
+        ("x.npy", saved(MATRIX.astype(ml_dtypes.float8_e5m2)), "holds numbers of one byte each: save x.a"),
+        ("x.npy.gz", b"\x1f\x8b\x08", "is compressed by gzip: unpack it with gunzip"),
+        ("x.npy", b"version https://git-lfs.github.com/spec/v1\n", "is a pointer of Git LFS"),
         ("x.bin", bytes(40), "is not a whole .npy file of numbers; write it with numpy.save"),
     ],
 )

@@ -1,6 +1,7 @@
 """Arrays that people hand over in files. What is no .npy file of real numbers is named for what it is."""
 
 import io
+import re
 import warnings
 import zipfile
 from pathlib import Path
@@ -11,6 +12,20 @@ if TYPE_CHECKING:
 
 TEXT = (".csv", ".tsv", ".txt", ".json")
 """Suffixes of text."""
+
+TORCH = "is a file of torch.save: numpy.save('x.npy', torch.load(FILE)['NAME'].float().numpy())"
+
+OTHERS = {
+    b"\x1f\x8b": "is compressed by gzip: unpack it with gunzip",
+    b"\x89HDF\r\n": "is a file of HDF5: numpy.save('x.npy', h5py.File(FILE)['NAME'][:])",
+    b"MATLAB 5": "is a file of MATLAB: numpy.save('x.npy', scipy.io.loadmat(FILE)['NAME'])",
+    b"PAR1": "is a file of Parquet: numpy.save('x.npy', pandas.read_parquet(FILE).to_numpy())",
+    b"version https://git-lfs": "is a pointer of Git LFS, and not the file itself: run git lfs pull",
+    b"\x80\x02\x8a\x0al\xfc\x9cF": TORCH,
+    b"\x80": "is a pickle of Python: numpy.save('x.npy', numpy.asarray(pickle.load(open(FILE, 'rb'))))",
+    b"\x93NUMPY\x01\x00v\x00{'descr': '<f1'": "holds numbers of one byte each: save x.astype('float32')",
+}
+"""What files are, by their first bytes, and the remedy."""
 
 
 def read_matrix(path: Path, *, gaps: bool = False, heads: bool = False) -> "np.ndarray":
@@ -83,9 +98,10 @@ def _kind(path: Path, content: bytes) -> str:
         return _archive(content)
     if path.suffix == ".safetensors":
         return f"is a file of safetensors: numpy.save('x.npy', safetensors.numpy.load_file('{path.name}')['NAME'])"
+    if found := next((what for begin, what in OTHERS.items() if content.startswith(begin)), ""):
+        return found
     if path.suffix.lower() in TEXT:
-        comma = ", delimiter=','" * (path.suffix == ".csv")
-        return f"is text: numpy.save('x.npy', numpy.loadtxt('{path.name}'{comma}))"
+        return f"is text: numpy.save('x.npy', {_loaded(path, content)})"
     if content.startswith(np.lib.format.MAGIC_PREFIX):
         try:
             stream = io.BytesIO(content)
@@ -101,6 +117,20 @@ def _kind(path: Path, content: bytes) -> str:
     return ""
 
 
+def _loaded(path: Path, content: bytes) -> str:
+    """The call that reads the numbers of a text."""
+    if path.suffix.lower() == ".json":
+        return f"numpy.array(json.load(open('{path.name}')))"
+    first = content.partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    parted = next((each for each in ";," if each in first), "")
+    comma = f", delimiter='{parted}'" if parted else ""
+    if parted == ";" and "," in first:
+        # Such spreadsheets write 1,5 for 1.5.
+        comma += ", converters=lambda x: float(x.replace(',', '.'))"
+    heading = ", skiprows=1" if re.search(r"[^\W\d_]{2,}|[a-df-zA-DF-Z]", re.sub("(?i)nan|inf", "", first)) else ""
+    return f"numpy.loadtxt('{path.name}'{comma}{heading})"
+
+
 def _archive(content: bytes) -> str:
     """What an archive is."""
     try:
@@ -108,7 +138,7 @@ def _archive(content: bytes) -> str:
     except (OSError, zipfile.BadZipFile, ValueError):
         return ""
     if any(name.endswith("data.pkl") for name in names):
-        return "is a file of torch.save: numpy.save('x.npy', torch.load(FILE)['NAME'].float().numpy())"
+        return TORCH
     arrays = [name.removesuffix(".npy") for name in names if name.endswith(".npy")]
     if not arrays:
         return ""
