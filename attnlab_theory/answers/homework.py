@@ -241,6 +241,9 @@ def _question(table: Mapping[str, Any], refuse: Any, *, in_lab: bool) -> Questio
         raise refuse("contract", table["contract"], f"it is one of {', '.join(_graded())}")
     if judged:
         _refuse_half_judged(table, refuse)
+    held = table.get("holds", [])
+    if again := [name for name in held if held.count(name) > 1]:
+        raise refuse("holds", held, f"it names {again[0]} twice; name it once")
     needs_judge = "points" in table or "hints" in table
     if needs_judge and not (judged or in_lab or "contract" in table):
         key = "points" if "points" in table else "hints"

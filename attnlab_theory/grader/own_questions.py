@@ -342,7 +342,7 @@ class Judge:
                     "holds", list(self.question.holds), f"{error}, and it is the reference's"
                 ) from None
             if measured.failed:
-                said = f"{self.question.reference} does not keep it at size {size}: {measured.failed}"
+                said = f"{self.question.reference} does not keep it at size {size}: {measured.failed.rstrip('.')}"
                 raise self._refused("holds", list(self.question.holds), f"{said}; mend one of the two")
 
     def trials(self) -> list[Trial]:

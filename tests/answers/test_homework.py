@@ -127,6 +127,11 @@ BAD = {
     "half a case": ("cases = 10", "cases = 1.5", r"line 13: question 1a, cases = 1\.5: it is a whole number"),
     "no signature": ("half(x: np.ndarray)", "def half(x)", r"line 7: question 1a, signature = 'def half"),
     "a default": ("x: np.ndarray)", "x=1)", r"line 7: .*: write a function of Python .*, without defaults"),
+    "a check twice": (
+        'holds = ["is_less"]',
+        'holds = ["a", "b", "a"]',
+        r"line 10: .*holds = .*: it names a twice; name it once",
+    ),
     "a stray given": ("cases = 10", "given.y = 'no'", r"line 13: question 1a, given = 'y': the signature has x"),
     "a hint that is no text": ('"Halve it."', "3", r"line 16: question 1a, hints = .*: it is a table of texts"),
     "no such code": (

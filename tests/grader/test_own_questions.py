@@ -194,6 +194,7 @@ FAULTS = {
         r"draw_x raises ZeroDivisionError: .*mine\.py, line 4\)",
     ),
     "a wrong reference": ("x / 2", "x / 3", r"line 10: .*half does not keep it at size 1: Half of the half"),
+    "a sentence": ("- x / 4", "- x / 5", r"keep it at size 1: Half of the half is a quarter; mend one of the two"),
     "a text": ("return np.max(np.abs(f(answer) - x / 4))", "return 'no'", r"returns a str; return True, False, or"),
     "no numbers": ("x / 2", "x * np.nan", r"line 9: .*reference = 'half': half returns NaN; mend it, or draw"),
     "complex numbers": (
