@@ -465,7 +465,7 @@ def held(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def make_folder(folder: Path, *names: str, read: Sequence[Path | None] = ()) -> None:
+def make_folder(folder: Path, *names: str, read: Sequence[Path | None] = (), option: str = "--out") -> None:
     """Make a folder if it does not exist. Call it before minutes go into its contents.
 
     Half-written files of killed processes are removed from it.
@@ -474,6 +474,7 @@ def make_folder(folder: Path, *names: str, read: Sequence[Path | None] = ()) -> 
         folder: to make.
         names: the files that are written into it.
         read: what the command reads.
+        option: that names the folder.
 
     Raises:
         ValueError: if it cannot be made or written, or `refuse_unwritable` refuses one of the files.
@@ -483,7 +484,7 @@ def make_folder(folder: Path, *names: str, read: Sequence[Path | None] = ()) -> 
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise ValueError(unwritable_folder(folder, error)) from None
+        raise ValueError(unwritable_folder(folder, error, option)) from None
     _remove_abandoned(folder, _pattern("*", "*"))
     for name in names:
         refuse_unwritable(folder / name, *read, form=FORMS[Path(name).suffix])
@@ -540,9 +541,11 @@ def _foreign(folder: Path, names: str) -> Path | None:
     return next((path for path in found if path.relative_to(folder).as_posix() not in own), None)
 
 
-def unwritable_folder(folder: Path, error: OSError) -> str:
-    """One line about a folder that was given by --out and cannot be written."""
-    return f"cannot write into {folder}: {error.strerror or error}; choose another folder with --out"
+def unwritable_folder(folder: Path, error: OSError, option: str = "--out") -> str:
+    """One line about a folder that an option named, and that cannot be written."""
+    file = next((each for each in (folder, *folder.parents) if each.is_file()), None)
+    what = error.strerror or error if file is None else f"{file} is a file"
+    return f"cannot write into {folder}: {what}; choose another folder with {option}"
 
 
 def write_text(path: Path, text: str) -> None:

@@ -343,7 +343,8 @@ def _encoded(value: Any) -> dict[str, Any]:
         raise Broken(f"returned numbers of {kind} that float64 does not hold: return float64", "wrong shape")
     if not numeric:
         described = f"a value {_kind(value)}" if array.dtype.kind == "O" else f"an array of {array.dtype.name}"
-        raise Broken(f"must return real numbers, but returned {described}", "wrong shape")
+        remedy = "; return its real part, or the parts beside each other" if array.dtype.kind == "c" else ""
+        raise Broken(f"must return real numbers, but returned {described}{remedy}", "wrong shape")
     data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
     return {"shape": array.shape, "kind": kind, "data": data}
 

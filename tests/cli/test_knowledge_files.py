@@ -141,7 +141,7 @@ def test_a_folder_that_is_a_file_is_refused_before_anybody_is_asked(capsys, fold
     )
     code, out, err = run(capsys, *EVALUATE, "--out", "dev.tsv")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "cannot write into dev.tsv: File exists; choose another folder with --out" in err
+    assert "cannot write into dev.tsv: dev.tsv is a file; choose another folder with --out" in err
     assert not (folder / "vanilla.pretrain.dev.predictions").exists()
 
 

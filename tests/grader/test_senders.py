@@ -224,6 +224,7 @@ def test_a_class_is_compared_with_its_roster_and_nobody_gets_a_silent_zero(tmp_p
             "ann_LATE_11_950_hw-1.py": "x = 2",
             "eve_99_903_hw.py": "x = 3",
             "12.py": "x = 4",
+            "12_again.py": "x = 5",
         },
     )
     (tmp_path / "roster.csv").write_text('ID,Student\n11,Ann\n12,=Bob\n13,"Cy, Jr."\n')
@@ -232,9 +233,10 @@ def test_a_class_is_compared_with_its_roster_and_nobody_gets_a_silent_zero(tmp_p
     told = " ".join(capsys.readouterr().out.split())
     assert "missing: Cy, Jr. (13)" in told
     assert "of nobody in the roster: eve_99_903_hw.py" in told
+    assert "=Bob (12) has 2 rows: 12.py, 12_again.py; move away what does not count" in told
     assert "ann_LATE_11_950_hw-1.py is judged instead of ann_11_901_hw.py" in told
     rows = {row["student id"]: row for row in csv.DictReader(io.StringIO((tmp_path / "grades.csv").read_text()))}
-    assert list(rows) == ["12", "11", "99", "13"]
+    assert list(rows) == ["12", "11", "99", "13"]  # of the two of 12 the last
     assert (rows["11"]["student"], rows["11"]["late"], rows["11"]["instead of"]) == (
         "Ann",
         "late",

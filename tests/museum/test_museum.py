@@ -194,7 +194,10 @@ def test_a_folder_that_is_a_file_is_refused_before_anything_is_planted(capsys, t
     code = main(["museum", "--out", str(tmp_path / "file")])
     out, err = capsys.readouterr()
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert f"cannot write into {tmp_path / 'file'}: File exists; choose another folder with --out" in err
+    assert (
+        f"cannot write into {tmp_path / 'file'}: {tmp_path / 'file'} is a file; choose another folder with --out"
+        in err
+    )
 
 
 def test_whoever_stops_behind_a_bug_does_not_wait_for_all_the_others(monkeypatch):

@@ -161,6 +161,15 @@ def case(mark: Mark) -> dict[str, str]:
     return {label: text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…" for label, text in texts.items()}
 
 
+def _several_rows(rows: Sequence[Row]) -> dict[Student, list[str]]:
+    """The students who stand in several rows, because no name of a file says which is later."""
+    found: dict[Student, list[str]] = {}
+    for row in rows:
+        for student in row.students:
+            found.setdefault(student, []).append(row.hand_in.name)
+    return {student: names for student, names in found.items() if len(names) > 1}
+
+
 def table(rows: Sequence[Row], rubric: Rubric, seed: int, attendance: Attendance = PRESENT) -> RenderableType:
     """The grades for a terminal. Fences that do not stand come first."""
     grades = Table(box=None, pad_edge=False)
@@ -181,6 +190,9 @@ def table(rows: Sequence[Row], rubric: Rubric, seed: int, attendance: Attendance
     for row in rows:
         if row.hand_in.instead_of:
             lines.append(Text(f"{row.hand_in.name} is judged instead of {', '.join(row.hand_in.instead_of)}"))
+    for student, names in _several_rows(rows).items():
+        told = visible(str(student), lines=False)
+        lines.append(Text(f"{told} has {len(names)} rows: {', '.join(names)}; move away what does not count"))
     if attendance.missing:
         absent = ", ".join(visible(str(student), lines=False) for student in attendance.missing)
         lines.append(Text(f"missing: {absent}"))
