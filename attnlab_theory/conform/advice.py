@@ -74,6 +74,9 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
         line = suite.failures[0][1] if convention.diagnosed else line
         return _others(suite.judge, declared) or _unknown(suite, line)
     left, right, length = reach
+    if left == 0 and right == length - 1 > 0:
+        profile = [(name, text) for name, text in suite.profile if name != "scale"]
+        return Advice("causal", profile, leak="a leak: every query sees what comes after it, and nothing before")
     # A triangle that is some diagonals off is one, and no window.
     is_off = left == length - 1 and 0 < right < length - 1
     kind, options, known = "causal" if right == 0 or is_off else "softmax", "", dict(declared)
@@ -89,6 +92,9 @@ def advised(caller: Caller, declared: Mapping[str, Any]) -> Advice:
         line = f"every query sees {several(right, 'key')} after itself, and none later"
         return Advice(kind, judged.profile, leak=f"a leak: {line}")
     found = weighed(judged.judge)
+    if found is None and kind == "softmax" and _later_keys_count_alike(judged.judge):
+        line = "a leak: later values are seen, with weights that no later key moves: scores were set to 0"
+        return Advice("causal", [each for each in judged.profile if each[0] != "scale"], leak=line)
     if found is None:
         line = "its rows are means of what they see, but not with the weights of a softmax"
         return _others(suite.judge, declared) or _unknown(suite, line)
@@ -117,7 +123,7 @@ def _leak(caller: Caller, declared: Mapping[str, Any], seen: np.ndarray | None) 
     """How the future moves what gives it no weight where all scores are alike; empty if it does not."""
     if seen is None:
         return ""
-    weights = np.abs(seen[0, 0]) > 1e-3 / max(seen.shape[-1], 1)
+    weights = np.abs(seen[0, 0]) > 0.1 / max(seen.shape[-1], 1)
     # Of the first head, whose values no offset moves.
     if not np.tril(weights, -1).any() or np.triu(weights, 1).any():
         return ""
@@ -125,6 +131,18 @@ def _leak(caller: Caller, declared: Mapping[str, Any], seen: np.ndarray | None) 
         row = _attention(caller, "causal", declared).row("causality")
         return row.line if row and row.verdict is Verdict.FAILS else ""
     return ""
+
+
+def _later_keys_count_alike(judge: Judge) -> bool:
+    """Whether later values move an output, and later keys do not: a mask has set their scores to one number."""
+    case = judge.cases([{"length": 8, "seed": 1}])[0]
+    edits = ("", "k[:, :, 4:] = -k[:, :, 4:]", "k[:, :, :4] = -k[:, :, :4]", "v[:, :, 4:] = -v[:, :, 4:]")
+    answers = [judge.ask(case.replaced(edits=(edit,)) if edit else case) for edit in edits]
+    if any(each.trouble for each in answers):
+        return False
+    one, later, earlier, values = (each.numbers[:, :, :4] for each in answers)
+    near = 1e-5 * np.abs(one).max(initial=1.0)
+    return bool(np.abs(later - one).max() <= near < min(np.abs(each - one).max() for each in (earlier, values)))
 
 
 def _notes(judge: Judge) -> tuple[str, ...]:

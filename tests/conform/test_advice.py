@@ -229,9 +229,26 @@ def scaled_by_the_longest_key(q, k, v):
     return attend(q, k / np.maximum(longest, 1), v, seen_by(q, k, right=0))
 
 
+def upside_down(q, k, v):
+    return attend(q, k, v, seen_by(q, k, left=0))
+
+
+def set_to_minus_ten(q, k, v):
+    return attend(q, k, v, bias=np.where(seen_by(q, k, right=0), 0, -10.0))
+
+
+def set_to_zero_before_the_softmax(q, k, v):
+    scores = np.tril(q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]))
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True) @ v
+
+
 @pytest.mark.parametrize(
     ("target", "leak"),
     [
+        (upside_down, "a leak: every query sees what comes after it, and nothing before"),
+        (set_to_minus_ten, "a leak: query "),
+        (set_to_zero_before_the_softmax, "a leak: later values are seen, with weights that no later key moves"),
         (masked_after_the_softmax, "a leak: query 3 of 5 moves by"),
         (sees_one_ahead, "a leak: every query sees 1 key after itself, and none later"),
         (scaled_by_the_longest_key, "a leak: query "),
