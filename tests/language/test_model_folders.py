@@ -241,9 +241,9 @@ def test_long_lists_of_names_are_cut():
     assert huggingface.listed("abcdef") == "a, b, c, d and 2 more"
 
 
-def refused(folder, message):
+def refused(folder, message, *, read=load_encoder):
     with pytest.raises(ValueError, match=message) as raised:
-        load_encoder(folder)
+        read(folder)
     assert "\n" not in str(raised.value)
 
 
@@ -367,3 +367,32 @@ def test_a_model_of_llama_cpp_is_named_with_the_line_that_converts_it(tmp_path):
     moved("bert_plain", tmp_path / "both")
     (tmp_path / "both" / "m.gguf").write_bytes(b"GGUF")
     assert huggingface.folder_of(tmp_path / "both") == tmp_path / "both"
+
+
+def test_what_lies_in_the_place_of_a_model_is_named(tmp_path, monkeypatch):
+    folder, _, _ = copied("gpt2_plain", tmp_path / "one" / "mine")
+    file = folder / "model.safetensors"
+    (folder / "expected.safetensors").unlink(missing_ok=True)
+    refused(folder.parent, "one holds no model, but folders of models: name mine in it", read=load_gpt2)
+    refused(folder / "config.json", "config.json holds no arrays: name the folder in which it lies", read=load_gpt2)
+    for name, said in (
+        ("tuned.safetensors", "has no model.safetensors: name the file itself, tuned.safetensors"),
+        ("epoch=3.ckpt", "mine holds epoch=3.ckpt, and no safetensors: convert it with python -c"),
+    ):
+        file.rename(folder / name)
+        refused(folder, said, read=load_gpt2)
+        (folder / name).rename(file)
+    for content, said in (
+        (
+            b"version https://git-lfs.github.com/spec/v1\n",
+            "is a pointer of Git LFS, and not the file itself: run git",
+        ),
+        (b"PK\x03\x04", "is an archive: unpack it, or, if it is of torch, convert it"),
+    ):
+        file.write_bytes(content)
+        refused(folder, said, read=load_gpt2)
+    file.unlink()
+    file.symlink_to("gone")
+    refused(folder, "is a link to a file that is gone: download the model again", read=load_gpt2)
+    monkeypatch.chdir(tmp_path)
+    refused(Path("me/mine"), "hf download me/mine --local-dir FOLDER", read=load_gpt2)

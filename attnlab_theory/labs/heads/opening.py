@@ -57,6 +57,8 @@ def _read(model: Path, sentences: Sequence[str], tell: Tell) -> AnyReading:
         if model_type(folder) == "gpt2":
             return _gpt2(folder, sentences, tell)
         return encoder.reading(*pretrained.load_folder(folder, tell=tell), sentences)
+    if told := huggingface.of_hub(model):
+        raise ValueError(f"there is no checkpoint {model}; {told}")
     saved = load_model(model)
     if isinstance(saved.model, GPT):
         return gpt.reading(saved.model, saved.text, sentences)
@@ -70,7 +72,7 @@ def _read(model: Path, sentences: Sequence[str], tell: Tell) -> AnyReading:
 
 def _is_file_of_folder(model: Path) -> bool:
     """Whether this is a file in a model's folder, named instead of the folder."""
-    names = (huggingface.WEIGHTS, huggingface.WEIGHTS + huggingface.INDEX, *huggingface.OTHERS)
+    names = ("config.json", huggingface.WEIGHTS, huggingface.WEIGHTS + huggingface.INDEX, *huggingface.OTHERS)
     return model.name in names and (model.parent / "config.json").is_file()
 
 

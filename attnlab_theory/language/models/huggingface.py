@@ -3,6 +3,7 @@
 Files that are missing, truncated, damaged or of another kind are refused in one line.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -25,6 +26,15 @@ INDEX = ".index.json"
 OTHERS = ("pytorch_model.bin", "tf_model.h5", "flax_model.msgpack")
 """Other files of arrays that transformers writes, or once wrote."""
 
+OF_TORCH = (".bin", ".pt", ".pth", ".ckpt")
+"""Ends of names that files of torch.save have."""
+
+NO_ARRAYS = {
+    b"version https://git-lfs": "is a pointer of Git LFS, and not the file itself: run git lfs pull",
+    b"{": "holds no arrays: name the folder in which it lies",
+}
+"""What stands in the place of a safetensors file, by its first bytes, and the remedy."""
+
 Tell = Callable[[str], None]
 """A function that is called with a line if something was read in a way that a user may not expect."""
 
@@ -46,12 +56,16 @@ def weights_file(path: str | os.PathLike[str]) -> Path:
     """The file itself. For a folder, its `model.safetensors`, or the index of several files.
 
     Raises:
-        ValueError: as `folder_of`, or if the file is of another format.
+        ValueError: as `folder_of`, or if the file is of another format, or models lie in folders inside.
     """
     if not Path(path).is_dir():
         refuse_another_format(Path(path))
         return Path(path)
-    whole, index = (folder_of(path) / (WEIGHTS + end) for end in ("", INDEX))
+    folder = folder_of(path)
+    whole, index = (folder / (WEIGHTS + end) for end in ("", INDEX))
+    if not any(each.exists() for each in (whole, index, folder / "config.json")):
+        if inside := sorted(each.parent.name for each in folder.glob("*/config.json")):
+            raise ValueError(f"{folder} holds no model, but folders of models: name {listed(inside)} in it")
     return index if index.is_file() and not whole.is_file() else whole
 
 
@@ -188,6 +202,14 @@ def _loaded(file: Path) -> dict[str, np.ndarray]:
     try:
         return load_file(file)
     except (SafetensorError, OSError, TypeError, KeyError) as error:
+        with contextlib.suppress(OSError), file.open("rb") as opened:
+            begins = opened.read(32)
+            if what := next((what for begin, what in NO_ARRAYS.items() if begins.startswith(begin)), ""):
+                raise ValueError(f"{file} {what}") from None
+            if begins.startswith(b"PK"):
+                raise ValueError(
+                    f"{file} is an archive: unpack it, or, if it is of torch, {conversion(file)}"
+                ) from None
         raise ValueError(f"{file} is not a whole safetensors file: {one_line(error)}") from None
     except AttributeError as error:
         # So the library says of numbers of four and eight bits, for which numpy has no name.
@@ -228,10 +250,36 @@ def _missing(file: Path, reader: str) -> str:
         pieces = sorted(folder.glob("pytorch_model*.bin*"))
         if pieces:
             return f"{folder} holds {pieces[0].name}, and {reader} reads safetensors: {_by_transformers(folder)}"
-        return f"no such file: {file}; {reader} needs a local safetensors file"
+        return _instead(file) or f"no such file: {file}; {reader} needs a local safetensors file"
     if found[0] != OTHERS[0]:
         return f"{folder} holds {found[0]}, and {reader} reads safetensors: {_by_transformers(folder)}"
     return f"{folder} holds {found[0]}, and {reader} reads safetensors: {conversion(folder / found[0])}"
+
+
+def _instead(file: Path) -> str:
+    """The message about a missing file where something else shows what is meant; empty if nothing does."""
+    folder = file.parent
+    if file.is_symlink():
+        return f"{file} is a link to a file that is gone: download the model again"
+    if told := of_hub(file):
+        return f"no such file: {file}; {told}"
+    # One of several parts holds no whole model.
+    if found := [each for each in sorted(folder.glob("*.safetensors")) if "-of-" not in each.name]:
+        return f"{folder} has no {file.name}: name the file itself, {listed(each.name for each in found)}"
+    if found := sorted(each for end in OF_TORCH for each in folder.glob(f"*{end}")):
+        return f"{folder} holds {found[0].name}, and no safetensors: {conversion(found[0])}"
+    return ""
+
+
+def of_hub(path: Path) -> str:
+    """What to do about a path that may be a name of the hub, as OWNER/NAME or NAME; empty if it is none."""
+    is_name = re.fullmatch(r"([\w-][\w.-]*/)?[\w-][\w.-]*", str(path)) and path.suffix not in (
+        ".safetensors",
+        ".json",
+    )
+    if not is_name or path.exists() or (path.parent.exists() and path.parent != Path()):
+        return ""
+    return f"if it is a name of the hub: hf download {path} --local-dir FOLDER, and name FOLDER"
 
 
 def conversion(file: Path) -> str:
