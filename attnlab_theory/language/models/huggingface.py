@@ -63,9 +63,9 @@ def weights_file(path: str | os.PathLike[str]) -> Path:
         return Path(path)
     folder = folder_of(path)
     whole, index = (folder / (WEIGHTS + end) for end in ("", INDEX))
-    if not any(each.exists() for each in (whole, index, folder / "config.json")):
-        if inside := sorted(each.parent.name for each in folder.glob("*/config.json")):
-            raise ValueError(f"{folder} holds no model, but folders of models: name {listed(inside)} in it")
+    is_empty = not any(each.exists() for each in (whole, index, folder / "config.json"))
+    if is_empty and (inside := sorted(each.parent.name for each in folder.glob("*/config.json"))):
+        raise ValueError(f"{folder} holds no model, but folders of models: name {listed(inside)} in it")
     return index if index.is_file() and not whole.is_file() else whole
 
 
