@@ -76,6 +76,9 @@ CHOICES = re.compile(r"Expected one of \(([^)]*)\)")
 Budget = Literal["quick", "full"]
 
 NUMBERS = {"INT": "a whole number", "FLOAT": "a number"}
+MISSING = re.compile(r"(?:Missing argument; )?Missing value for argument '(\S+)'\. .*; For full helptext, run:? (.+)")
+"""How tyro says that a word of the command line is missing."""
+
 NO_NUMBER = re.compile(
     r"Error parsing (?:--\S+/)?(--\S+): .*('[^']*'); "
     r"Argument helptext: (?:\S+ \S+, )*\S+ (?:\{None\}\|)?(INT|FLOAT) (.*) \(default: "
@@ -134,8 +137,8 @@ def parsed_in_one_line(
         if leaving.code:
             said = _one_line(complaint.getvalue(), {**NOWHERE, **(elsewhere or {})}, known)
             # A word is missing where an older homework gave it by an option.
-            if "Missing value for argument" in said and (told := _told(given, elsewhere or {})):
-                said = told
+            if missing := MISSING.fullmatch(said):
+                said = _told(given, elsewhere or {}) or _without(missing, given, known)
             raise ValueError(said) from None
         raise
 
@@ -153,6 +156,20 @@ def _one_line(box: str, elsewhere: Mapping[str, str], known: Collection[str] | N
     if number := NO_NUMBER.search(text):
         return "{0} takes {2}, not {1}: {3}".format(*number.group(1, 2), NUMBERS[number[3]], number[4])
     return CHOICES.sub(_choices, text) or "bad usage; see --help"
+
+
+def _without(missing: re.Match[str], given: Iterable[str], known: Collection[str] | None) -> str:
+    """The line about a value that is missing. Where a word of the command is, an option may stand for it."""
+    name, command = missing.groups()
+    if name.startswith("-"):
+        return f"{name} needs a value after it; see {command}"
+    # The word that is missing has a name, too, and is no option.
+    ours = {*(known or ()), "--help"} - {f"--{name.replace('_', '-')}"}
+    options = [word.partition("=")[0] for word in given if word.startswith("--")]
+    plain = {option: option.replace("_", "-").replace("--no-", "--") for option in options}
+    unknown = [option for option in options if known is not None and plain[option] not in ours]
+    there = f"there is no {unknown[0]}, and " if unknown else ""
+    return f"{there}{name.upper()} is missing; see {command}"
 
 
 def _choices(said: re.Match[str]) -> str:

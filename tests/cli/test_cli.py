@@ -36,6 +36,9 @@ def run(capsys, *arguments):
         (["list", "--jsn"], "Perhaps you meant: --json"),
         (["knowledge", "rum"], "Available subcommands: pretrain, "),
         (["construct", "subset"], "--keys"),
+        (["leaks", "--function", "x"], "there is no --function, and FUNCTION is missing; see attnlab leaks --help"),
+        (["heads", "--models", "x"], "there is no --models, and MODEL is missing; see attnlab heads --help"),
+        (["run", "--seed"], "--seed needs a value after it; see attnlab run --help"),
         (
             ["conform", "mine.py::f", "--mask", "keep"],
             "Expected one of ('additive', 'bool-drop', 'bool-keep', 'none', 'ones-drop', 'ones-keep')",
