@@ -15,10 +15,16 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 TRANSPARENT = ("time", "capture", "prun")
-"""Commands before a cell or a line that run it as it is. After `timeit` no name is left."""
+"""Commands before a cell that run it as it is. After `timeit` no name is left."""
 
-ASSIGNED = re.compile(r"[\w., ]+=\s*[!%]")
+OF_LINES = ("time", "prun")
+"""Commands before a line that do so."""
+
+ASSIGNED = re.compile(r"([\w., ]+=)\s*[!%]")
 """A line that assigns what a command gives."""
+
+UNKNOWN = "value_of_a_command"
+"""A name that no notebook has, in place of such a command: the assignment fails."""
 
 
 class Unreadable(Exception):
@@ -105,19 +111,22 @@ def run(path: str, module: ModuleType) -> LeftOut:
     return LeftOut("; ".join(told), unknown)
 
 
-def _bound(statement: ast.stmt) -> set[str]:
+def _bound(node: ast.AST) -> set[str]:
     """The names that a statement gives to values."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {statement.name}
-    found: set[str] = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-        elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).partition(".")[0])
-    return found
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.alias):
+        return {(node.asname or node.name).partition(".")[0]}
+    if isinstance(node, ast.Lambda):
+        return set()
+    if isinstance(node, ast.Name):
+        return set() if isinstance(node.ctx, ast.Load) else {node.id}
+    inner = ast.iter_child_nodes(node)
+    if isinstance(node, ast.comprehension):
+        # Its own names are not those of the cell.
+        inner = iter([node.iter, *node.ifs])
+    names = {name for name in (getattr(node, each, None) for each in ("name", "rest")) if isinstance(name, str)}
+    return names.union(*map(_bound, inner))
 
 
 def _changed(statement: ast.stmt) -> set[str]:
@@ -194,7 +203,9 @@ def _cell(path: str, number: int, source: str) -> Cell:
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines[first].startswith("%%"):
         commands.append(first + 1)
-        is_transparent = lines[first][2:].split()[:1] and lines[first][2:].split()[0] in TRANSPARENT
+        name, _, rest = lines[first][2:].rstrip().partition(" ")
+        # A statement there is run by some commands, and refused by others.
+        is_transparent = name == "capture" or (name in TRANSPARENT and rest.strip()[:1] in ("", "-"))
         lines[first:] = ["", *lines[first + 1 :]] if is_transparent else [""] * len(lines[first:])
     while True:
         try:
@@ -206,8 +217,9 @@ def _cell(path: str, number: int, source: str) -> Cell:
             at = error.lineno or 0
             while 1 < at <= len(lines) and lines[at - 2].endswith("\\"):
                 at -= 1
-            line = lines[at - 1] if 0 < at <= len(lines) else ""
-            if not _is_command(line) or not (line[:1].isspace() or _begins(lines[: at - 1])):
+            line = lines[at - 1].rstrip("\r") if 0 < at <= len(lines) else ""
+            is_whole = not line.startswith("%%") and (line[:1].isspace() or _begins(lines[: at - 1]))
+            if not _is_command(line) or not is_whole:
                 raise Unreadable(
                     f"cannot be read by code: cell {number}, line {at} is neither Python nor a command of Jupyter"
                 ) from None
@@ -215,13 +227,18 @@ def _cell(path: str, number: int, source: str) -> Cell:
                 raise Unreadable(
                     f"cannot be read by code: cell {number}, line {at} is a command of Jupyter inside a definition"
                 ) from None
-            word, _, rest = line[1:].strip().partition(" ")
-            keeps = line.startswith("%") and word in TRANSPARENT and rest.strip() and not rest.startswith("-")
-            lines[at - 1] = rest.strip() if keeps else ""
+            word, _, rest = line[1:].partition(" ")
+            keeps = line.startswith("%") and word in OF_LINES and rest.strip() and rest.strip()[0] != "-"
+            assigned = ASSIGNED.match(line)
+            # A statement of its own, so that the lines around it are read as Jupyter reads them.
+            lines[at - 1] = rest.strip() if keeps else f"{assigned[1]} {UNKNOWN}" if assigned else "pass"
             commands.append(at)
             while not keeps and line.endswith("\\") and at < len(lines):
-                line, lines[at] = lines[at], ""
+                line, lines[at] = lines[at].rstrip("\r"), ""
                 at += 1
+        except ValueError:
+            # Half of a character, or a NUL.
+            raise Unreadable(f"cannot be read by code: cell {number} holds what no text of Python holds") from None
 
 
 def _begins(before: list[str]) -> bool:
@@ -244,9 +261,24 @@ class Shell:
         self._module = module
 
     def run_cell_magic(self, name: str, line: str, cell: str) -> None:
-        """Run the cell if its command runs it as it is."""
-        if name in TRANSPARENT:
-            exec(compile(cell, self._module.__file__ or "cell", "exec"), vars(self._module))
+        """Run the cell if its command runs it as it is.
+
+        Raises:
+            Unreadable: if Python cannot read it.
+        """
+        self._run(f"%%{name} {line}".rstrip() + f"\n{cell}")
+
+    def run_line_magic(self, name: str, line: str, *_: Any) -> None:
+        """Run the line if its command runs it as it is.
+
+        Raises:
+            Unreadable: if Python cannot read it.
+        """
+        self._run(f"%{name} {line}".rstrip())
+
+    def _run(self, source: str) -> None:
+        path = self._module.__file__ or "cell"
+        exec(compile(_cell(path, 1, source).tree, path, "exec"), vars(self._module))
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: None

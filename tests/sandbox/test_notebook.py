@@ -53,10 +53,16 @@ def test_a_sign_of_percent_inside_an_expression_is_a_remainder(told, cells, numb
         "y = {\n?help\n}",
         "def f(): return 1\nreturn 2",
         "BETA = 2\nbreak",
+        "def f(x):\n    y = 1\n%matplotlib\n    return y",
+        "if True:\n    x = 1\n!ls\nelse:\n    x = 2",
+        "%%time\n%%timeit\nBETA = 2",
+        "BETA = 2\n%%bash\nBETA = 3",
+        "x = '\ud800'",
+        "x = 1\0",
     ],
 )
 def test_a_command_that_begins_no_statement_is_not_left_out_in_silence(told, cell):
-    with pytest.raises(notebook.Unreadable, match="cannot be read by code: cell 1, line "):
+    with pytest.raises(notebook.Unreadable, match="cannot be read by code: cell 1"):
         told(cell)
 
 
@@ -73,6 +79,14 @@ def test_a_command_that_begins_no_statement_is_not_left_out_in_silence(told, cel
         (["L = []\nfor i in range(3):\n    L.append(i)"], "cell 1, line 2", {}),
         (["L = []\nL.append(30)", "L = [30]"], "cell 1, line 2", {"L": [30]}),
         (["def f():\n    pass\nf = trained(f)"], "cell 1, line 3", {}),
+        (["a = 1\na = !ls\nb = %pwd"], "cell 1, lines 2, 3", {}),
+        (["a = 1\r\n!ls \\\r\n  it\r\n%time b = 2"], "cell 1, lines 2, 4", {"a": 1, "b": 2}),
+        (["a = 1\n%capture a = 2\n% time a = 3"], "cell 1, lines 2, 3", {"a": 1}),
+        (["a = 1", "%%time a = 2\na = 4", "%% time\na = 3"], "cell 2, line 1; cell 3, line 1", {"a": 1}),
+        (["a = b = c = 1\nfor a in []: b[0] = [c for c in a]"], "cell 1, line 2", {"c": 1}),
+        (["a = b = 1\ndel a\n(b := 2)"], "cell 1, lines 2, 3", {}),
+        (["a = b = 1\nwith x as a:\n    def b(): c = 1"], "cell 1, line 2", {}),
+        (["a = 1\nif a:\n    import a"], "cell 1, line 2", {}),
     ],
 )
 def test_what_is_left_out_is_told_of_and_leaves_no_earlier_number(told, cells, left, numbers):
@@ -98,3 +112,17 @@ def test_a_function_that_reads_what_was_left_out_is_named(tmp_path, cells, name)
     module = types.ModuleType("submission")
     left = notebook.run(str(path), module)
     assert notebook.wanted(vars(module)["f"], module, left.unknown) == name
+
+
+def test_a_notebook_that_was_saved_as_python_runs_the_same_lines():
+    module = types.ModuleType("submission")
+    module.__file__ = "one.py"
+    shell = notebook.Shell(module)
+    shell.run_cell_magic("time", "", "%matplotlib inline\na = 1\n")
+    shell.run_line_magic("time", "b = 2")
+    shell.run_line_magic("timeit", "a = 3")
+    shell.run_cell_magic("bash", "", "a = 4")
+    shell.system("ls")
+    assert (module.a, module.b) == (1, 2)
+    with pytest.raises(notebook.Unreadable):
+        shell.run_cell_magic("time", "", "def f(:\n")
