@@ -232,7 +232,7 @@ def _hide(place: str) -> list[str]:
 
 
 def _mount(source: str, target: str, kind: str | None = None, flags: int = 0, options: str | None = None) -> None:
-    texts = [None if text is None else text.encode() for text in (source, target, kind, options)]
+    texts = [None if text is None else os.fsencode(text) for text in (source, target, kind, options)]
     _call(LIBC.mount, *texts[:3], ctypes.c_ulong(flags), texts[3])
 
 
@@ -253,7 +253,7 @@ def _set_attributes(path: str, attributes: int, *, deep: bool) -> None:
     asked = MountAttributes(set=attributes)
     numbers = map(ctypes.c_long, (442, -100))
     _call(
-        LIBC.syscall, *numbers, path.encode(), ctypes.c_long(0x8000 * deep), ctypes.byref(asked), ctypes.c_long(32)
+        LIBC.syscall, *numbers, os.fsencode(path), ctypes.c_long(0x8000 * deep), ctypes.byref(asked), ctypes.c_long(32)
     )
 
 

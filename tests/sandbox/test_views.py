@@ -83,7 +83,8 @@ def others(folder: Path, secret: Path) -> None:
     os.mkfifo(folder / ".pipe")
     with socket.socket(socket.AF_UNIX) as near:
         near.bind(os.path.relpath(folder / ".socket"))
-    for name in (".\n", ".\\134", ". ", ".ü", "..."):
+    # The last one is no text: a byte that no character has.
+    for name in (".\n", ".\\134", ". ", ".ü", "...", ".\udcff"):
         (folder / name).mkdir()
 
 
