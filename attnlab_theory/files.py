@@ -96,6 +96,8 @@ FORMS = {
     ".svg": Form.FIGURE,
     ".png": Form.FIGURE,
     ".md": Form.DOCUMENT,
+    ".txt": Form.LINES,
+    ".predictions": Form.LINES,
 }
 """What is written into a folder, by the end of a name that a command has chosen."""
 
@@ -368,7 +370,7 @@ def refuse_unwritable(path: Path, *read: Path | None, form: Form) -> None:
     """
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
-    if any(other is not None and _is_one_file(path, other) for other in read):
+    if any(other is not None and is_one(path, other) for other in read):
         raise ValueError(f"{path} would be read and written over: name another file for what is written")
     if is_stream(path):
         if not os.access(path, os.W_OK):
@@ -388,7 +390,8 @@ def refuse_unwritable(path: Path, *read: Path | None, form: Form) -> None:
         raise ValueError(f"{path} cannot be written: {error.strerror}; name a file in another folder") from None
 
 
-def _is_one_file(one: Path, other: Path) -> bool:
+def is_one(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file or folder."""
     if os.path.realpath(one) == os.path.realpath(other):
         return True
     return one.exists() and other.exists() and one.samefile(other)
@@ -505,7 +508,7 @@ def replacing_folder(folder: Path, *, names: str, read: Sequence[Path] = ()) -> 
         ValueError: if the folder holds what no earlier block has written, is read, or cannot be made.
     """
     place = _place(folder)
-    if any(_is_one_file(folder, each) for each in read):
+    if any(is_one(folder, each) for each in read):
         raise ValueError(f"{folder} would be read and written over: name another folder with --out")
     if place.exists() and (foreign := _foreign(place, names)):
         raise ValueError(f"{foreign} is not a file of an earlier book: choose another folder with --out")

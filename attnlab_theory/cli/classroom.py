@@ -135,7 +135,7 @@ class Grade:
                 raise ValueError(f"{kept} lies in {inside}, which every submission can read; move it elsewhere")
         if self.html is not None:
             pages = ["index.html", *(each.page for each in found)]
-            read = (chosen_by, code, path, self.csv, self.roster)
+            read = (chosen_by, code, path, self.csv, self.roster, self.gradescope)
             files.make_folder(self.html, *pages, read=read, option="--html")
         if self.csv is not None:
             files.refuse_unwritable(self.csv, chosen_by, code, path, self.roster, form=files.Form.TABLE)

@@ -67,9 +67,10 @@ def refuse_others(folder: Path, own: Collection[str]) -> None:
             )
     begun_here = any((folder / f"{name}{end}").exists() for name in own for end in (RUN, BEGUN))
     results = [] if begun_here else sorted(folder.glob("*.json"))
-    # Figures have no names of their own in a folder of results.
-    figures = [] if begun_here or any(map(files.is_ours, results)) else sorted(folder.glob("*.[sp][vn]g"))
-    for each in (*results, *figures):
+    # Figures and texts have no names of their own in a folder of results.
+    known = begun_here or any(map(files.is_ours, results))
+    others = [] if known else [path for end in ("*.[sp][vn]g", "*.txt", "*.predictions") for path in folder.glob(end)]
+    for each in (*results, *sorted(others)):
         if not files.is_ours(each, files.FORMS[each.suffix]):
             raise ValueError(
                 f"{folder} holds {each.name}, which attnlab has not written: choose another folder with --out"

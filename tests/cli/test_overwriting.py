@@ -83,6 +83,8 @@ READ = [
     [*GRADE, "--csv", "one.jsonl", "--journal", "one.jsonl"],
     [*GRADE, "--journal", "points.toml"],
     [*GRADE, "--csv", "pages/index.html", "--html", "pages"],
+    [*GRADE, "--html", "pages", "--gradescope", "pages/index.html"],
+    ["reviews", "train", "--writing_params_path", "one.model", "--out", "one.model"],
     [*CONFORM, "--junit", "target.py"],
     [*CONFORM, "--junit", "link.xml"],
     [*CONFORM, "--junit", "hard.xml"],
@@ -126,11 +128,14 @@ def test_what_others_have_written_is_not_written_over(desk, words, capsys):
     assert written(desk) == before
 
 
-@pytest.mark.parametrize("lab", ["knowledge", "mixers"])
-def test_a_lab_leaves_a_folder_with_results_of_others_alone(desk, lab, capsys):
+@pytest.mark.parametrize(
+    ("lab", "name"), [("knowledge", "estimates.json"), ("mixers", "samples.txt"), ("reviews", "minilm.0.predictions")]
+)
+def test_a_lab_leaves_a_folder_with_results_of_others_alone(desk, lab, name, capsys):
+    (desk / "lab" / "estimates.json").rename(desk / "lab" / name)
     before = written(desk)
     assert main([lab, "run", "--out", "lab"]) == 2
-    assert "lab holds estimates.json, which attnlab has not written" in capsys.readouterr().err
+    assert f"lab holds {name}, which attnlab has not written" in capsys.readouterr().err
     assert written(desk) == before
 
 

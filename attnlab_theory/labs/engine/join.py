@@ -54,7 +54,7 @@ class JoinLab(WithJson, abc.ABC):
         if len(self.folders) < 2:
             raise ValueError(f"join needs at least two folders, not {len(self.folders)}")
         for folder in (*self.folders, self.out):
-            if [*self.folders, self.out].count(folder) > 1:
+            if sum(files.is_one(folder, other) for other in (*self.folders, self.out)) > 1:
                 raise ValueError(f"{folder} is named twice; name each folder once, and another one with --out")
         runs = [read(folder / f"{self.name}{folders.RUN}", dict) for folder in self.folders]
         self._refuse_others(runs)

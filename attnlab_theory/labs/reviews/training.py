@@ -78,7 +78,8 @@ class Train:
             self._refuse_recipe()
         files.refuse_unwritable(self.checkpoint.writing_params_path, *self.data.paths, form=files.Form.MODEL)
         if self.out is not None:
-            files.refuse_unwritable(self.out, *self.data.paths, form=files.Form.LINES)
+            read = (*self.data.paths, self.checkpoint.writing_params_path)
+            files.refuse_unwritable(self.out, *read, form=files.Form.LINES)
         preset = self.model.of(PRESETS[self.preset])
         reviews, start_on = self.data.beginning(preset)
         material = reviews(self.recipe.seed)

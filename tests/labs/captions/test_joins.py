@@ -111,6 +111,7 @@ def test_folders_without_a_run_are_refused(capsys, tmp_path):
     for arguments, told in (
         ([one], "at least two folders"),
         ([one, one], "named twice"),
+        ([one, tmp_path / "other", "--out", tmp_path / "other" / ".." / "one"], "named twice"),
         ([one, tmp_path / "none"], "is missing: name a folder that a run of the lab wrote"),
     ):
         code, (_, err) = joined(capsys, *arguments)
