@@ -69,7 +69,8 @@ def refuse_others(folder: Path, own: Collection[str]) -> None:
     results = [] if begun_here else sorted(folder.glob("*.json"))
     # Figures and texts have no names of their own in a folder of results.
     known = begun_here or any(map(files.is_ours, results))
-    others = [] if known else [path for end in ("*.[sp][vn]g", "*.txt", "*.predictions") for path in folder.glob(end)]
+    ends = () if known else ("*.[sp][vn]g", "*.txt", "*.predictions")
+    others = [path for end in ends for path in folder.glob(end)]
     for each in (*results, *sorted(others)):
         if not files.is_ours(each, files.FORMS[each.suffix]):
             raise ValueError(

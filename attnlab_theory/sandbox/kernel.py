@@ -253,7 +253,12 @@ def _set_attributes(path: str, attributes: int, *, deep: bool) -> None:
     asked = MountAttributes(set=attributes)
     numbers = map(ctypes.c_long, (442, -100))
     _call(
-        LIBC.syscall, *numbers, os.fsencode(path), ctypes.c_long(0x8000 * deep), ctypes.byref(asked), ctypes.c_long(32)
+        LIBC.syscall,
+        *numbers,
+        os.fsencode(path),
+        ctypes.c_long(0x8000 * deep),
+        ctypes.byref(asked),
+        ctypes.c_long(32),
     )
 
 

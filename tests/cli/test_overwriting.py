@@ -129,7 +129,8 @@ def test_what_others_have_written_is_not_written_over(desk, words, capsys):
 
 
 @pytest.mark.parametrize(
-    ("lab", "name"), [("knowledge", "estimates.json"), ("mixers", "samples.txt"), ("reviews", "minilm.0.predictions")]
+    ("lab", "name"),
+    [("knowledge", "estimates.json"), ("mixers", "samples.txt"), ("reviews", "minilm.0.predictions")],
 )
 def test_a_lab_leaves_a_folder_with_results_of_others_alone(desk, lab, name, capsys):
     (desk / "lab" / "estimates.json").rename(desk / "lab" / name)
