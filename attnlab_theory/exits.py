@@ -127,8 +127,14 @@ def refuse(message: str) -> int:
     line = visible(" ".join(message.split()))
     if len(line) > LONGEST:
         line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
-    print(f"attnlab: {line}", file=sys.stderr)
+    _complain(line)
     return 2
+
+
+def _complain(line: str) -> None:
+    """A line on standard error. The exit code stays what it is where nobody can read that."""
+    with contextlib.suppress(OSError):
+        print(f"attnlab: {line}", file=sys.stderr)
 
 
 def visible(text: str, *, lines: bool = True) -> str:
@@ -185,7 +191,7 @@ def _in_one_line(command: Callable[[], int]) -> int:
             raise
         return refuse(f"this process may have too little, {narrow()}: {type(error).__name__}: {error}")
     except KeyboardInterrupt:
-        print("attnlab: interrupted", file=sys.stderr)
+        _complain("interrupted")
         return 130
 
 

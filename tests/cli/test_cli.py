@@ -215,6 +215,18 @@ def test_the_exit_code_is_that_of_the_verdict_whatever_streams_are_closed(tmp_pa
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(("error", "code"), [(ValueError("no such claim"), 2), (KeyboardInterrupt(), 130)])
+def test_the_exit_code_is_the_same_where_nobody_can_read_why(error, code, monkeypatch):
+    def fail():
+        raise error
+
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no full device")
+    with open("/dev/full", "w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        assert exits.exit_code(fail) == code
+
+
 def test_closed_streams_are_opened_anew_and_others_stay(tmp_path):
     program = (
         "import os, sys; from attnlab_theory import exits\n"
