@@ -39,7 +39,8 @@ class Conform:
     prints how the target wants to be called, and the line to type next.
 
     Each row of the result holds, fails, or reports a convention: a choice, such as the scale, that counts as no
-    failure. The exit code is 0 if nothing fails, 1 if something does, and 2 if the target cannot be called.
+    failure. The exit code is 0 if nothing fails, 1 if something does, and 2 if the target cannot be called, or
+    calls of a row had no answer, because its process hung or ended.
     """
 
     target: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TARGET]")] = None
@@ -285,7 +286,7 @@ class Conform:
                 exits.say(report.line_of(row, width))
         unjudged = report.unjudged(rows)
         is_left_out = bool(suite.never_passed or unjudged)
-        code = int(any(row.verdict == "fails" for row in rows) or (self.strict and is_left_out))
+        code = report.exit_code(rows, refused=self.strict and is_left_out)
         seconds = time.monotonic() - begun
         places = [place_of(target) for target in (self.target, self.against) if target is not None]
 

@@ -94,6 +94,20 @@ def notes_of(suite: Suite) -> list[str]:
     return [*suite.notes(), *[f"never passed: {left}"] * bool(left)]
 
 
+def exit_code(rows: Sequence[Row], *, refused: bool = False) -> int:
+    """What the command ends with: 1 if a row fails, 2 if one lacks calls, because the target's process was gone.
+
+    Args:
+        rows: what was found.
+        refused: whether something else is a failure, too.
+    """
+    if refused or any(row.verdict is Verdict.FAILS for row in rows):
+        return 1
+    gone = (Fault.KILLED, Fault.NOT_CALLED)
+    unasked = [row for row in rows if row.verdict is Verdict.NOT_JUDGED and row.trouble is not None]
+    return 2 if any(row.trouble is not None and row.trouble.fault in gone for row in unasked) else 0
+
+
 def as_json(
     suite: Suite,
     rows: Sequence[Row],

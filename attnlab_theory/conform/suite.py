@@ -187,7 +187,10 @@ class Suite(abc.ABC):
             return row
         said = "one call of it was" if left_out == 1 else f"{left_out} calls of it were"
         line = f"{said} not made, for such calls had hung, ended the process or lost the accelerator"
-        return dataclasses.replace(row, verdict=Verdict.NOT_JUDGED, line=line, case="", counterexample=None)
+        trouble = Trouble(fault=Fault.NOT_CALLED)
+        return dataclasses.replace(
+            row, verdict=Verdict.NOT_JUDGED, line=line, trouble=trouble, case="", counterexample=None
+        )
 
     def replay(self, places: Sequence[Place], rows: Sequence[Row]) -> list[str]:
         """At most 15 lines of Python that make again the calls of some row that fails: of the fewest calls."""

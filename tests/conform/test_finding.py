@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab_theory.conform import say
+from attnlab_theory.conform import report, say
 from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.finding import Fault, Finding, Trouble, Verdict, trouble_of
 from attnlab_theory.conform.suite import Row, suite_class
@@ -47,6 +47,17 @@ def test_words_of_a_stranger_are_no_verdict(words):
     assert (row.verdict, row.trouble.costs, row.trouble.is_unsure) == ("convention", False, False)
     failed = Row(name="a", verdict=Verdict.FAILS, line=words, tried=1, trouble=row.trouble)
     assert suite._as_far_as_called(failed, 1) is failed
+
+
+def test_a_row_whose_calls_had_no_answer_is_no_success():
+    suite = suite_class("rotary")(Direct(refuses_long(ValueError("no"))), "rotary")
+    row, other = (Row(name=name, verdict=Verdict.HOLDS, line="", tried=1) for name in "ab")
+    failed = Row(name="c", verdict=Verdict.FAILS, line="", tried=1)
+    unsaid = Row(name="d", verdict=Verdict.NOT_JUDGED, line="cannot be said", tried=0)
+    gone = suite._as_far_as_called(row, 1)
+    found = [[row, other, unsaid], [gone, other], [gone, failed], []]
+    assert [report.exit_code(rows) for rows in found] == [0, 2, 1, 0]
+    assert report.exit_code([row], refused=True) == 1
 
 
 def test_the_call_of_a_failure_is_a_field_of_its_own():
