@@ -183,6 +183,9 @@ def _in_one_line(command: Callable[[], int]) -> int:
         platforms = os.environ.get("JAX_PLATFORMS", "")
         if platforms and str(error).startswith("Unable to initialize backend"):
             return refuse(f"JAX_PLATFORMS={platforms} names no device of this machine: unset it, or say cpu")
+        # So older Pythons say that a path has no end.
+        if str(error).startswith("Symlink loop from"):
+            return refuse(f"{error}: name another file or folder")
         if not str(error).startswith("RESOURCE_EXHAUSTED"):
             raise
         return refuse(f"the sizes asked for are too large: {error}; ask for smaller ones{_or_raise()}")

@@ -413,7 +413,7 @@ def is_ours(path: Path, form: Form | None = None) -> bool:
         return True
     except OSError:
         return False
-    if is_stream(path):
+    if is_stream(path) or path.is_dir():
         os.close(handle)
         return False
     with open(handle, "rb") as file:

@@ -61,6 +61,7 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "link.svg").symlink_to("target.py")
     os.link("target.py", "hard.xml")
     (tmp_path / "link.csv").symlink_to("points.toml")
+    (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab" / "estimates.json").write_text(OWN)
     return tmp_path
@@ -245,6 +246,15 @@ def test_what_looks_alike_is_somebodys(tmp_path, text):
     assert not files.is_ours(tmp_path / "one.json")
     (tmp_path / "one.svg").write_text("<svg/>")
     assert not files.is_ours(tmp_path / "one.svg")
+
+
+@pytest.mark.parametrize("option", ["--journal", "--csv"])
+@pytest.mark.parametrize(("name", "said"), [("lab", "lab is a folder"), ("loop", "loop")])
+def test_a_folder_or_a_link_to_itself_is_named_in_the_place_of_a_file(desk, option, name, said, capsys):
+    assert main([*GRADE, option, name]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert said in err
 
 
 def test_a_pipe_that_nobody_reads_is_told_of_in_a_line(tmp_path, monkeypatch):

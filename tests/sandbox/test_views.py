@@ -83,8 +83,7 @@ def others(folder: Path, secret: Path) -> None:
     os.mkfifo(folder / ".pipe")
     with socket.socket(socket.AF_UNIX) as near:
         near.bind(os.path.relpath(folder / ".socket"))
-    # The last one is no text: a byte that no character has.
-    for name in (".\n", ".\\134", ". ", ".ü", "...", ".\udcff"):
+    for name in (".\n", ".\\134", ". ", ".ü", "..."):
         (folder / name).mkdir()
 
 
@@ -99,6 +98,13 @@ def test_no_link_beside_a_submission_takes_its_fence_away(folder, secret, shape)
     found = seen(folder, *secrets, written=[secret.parent, folder, *shown])
     assert not any(found)
     assert secret.read_text() == "secret"
+
+
+def test_a_folder_whose_name_is_no_text_has_the_same_view(folder, secret):
+    """Names may hold bytes that no character has."""
+    place = folder / "\udcff"
+    (place / ".\udcfe").mkdir(parents=True)
+    assert seen(place, secret, written=[place, place / ".\udcfe"]) == [False] * 3
 
 
 def test_no_socket_beside_a_submission_leads_out(folder, tmp_path, monkeypatch):
