@@ -39,8 +39,8 @@ class Conform:
     prints how the target wants to be called, and the line to type next.
 
     Each row of the result holds, fails, or reports a convention: a choice, such as the scale, that counts as no
-    failure. The exit code is 0 if nothing fails, 1 if something does, and 2 if the target cannot be called, or
-    calls of a row had no answer, because its process hung or ended.
+    failure. The exit code is 0 if nothing fails and 1 if something does. It is 2 if the target cannot be called,
+    or if calls of a row had no answer, because its process hung or ended.
     """
 
     target: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TARGET]")] = None
