@@ -71,6 +71,8 @@ class Item:
     @property
     def earlier(self) -> Findings:
         """What the first run found where fresh seeds decide."""
+        if self.run is None or not self.run.fresh:
+            return Findings()
         return Findings(f for f in self._first if f not in self.findings)
 
     @functools.cached_property

@@ -6,6 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
+from docutils.frontend import get_default_settings
+from docutils.parsers.rst import Parser
 
 from attnlab_theory.answers.declarations import declared
 from attnlab_theory.book import claim_page, formulas, lab_pages, pages, plots, runs, source_pages, sphinx
@@ -182,6 +186,19 @@ def test_a_figure_that_a_document_shows_too_is_one_file_however_its_folder_is_na
 def test_the_committed_museum_has_every_bug():
     told = json.loads((ROOT / "figures" / "museum" / "museum.json").read_text("utf-8"))
     assert [bug["name"] for bug in told["bugs"]] == [bug.name for bug in BUGS]
+
+
+def test_nodes_below_come_in_the_order_of_docutils_and_settings_are_nobody_elses():
+    """What is made once for all pages may not join two of them: pages of the API once held all before them."""
+    tree = publish_doctree("A *b* c\n\n* d\n* e **f**\n\n:g: h\n")
+    for kind in (nodes.Node, nodes.Text, nodes.paragraph):
+        # A condition that is no class takes the slow way through docutils.
+        assert [*sphinx.nodes_below(tree, kind)] == [*tree.findall(lambda node, kind=kind: isinstance(node, kind))]
+    settings = sphinx.copied(get_default_settings)
+    first, second = settings(Parser), settings(Parser)
+    assert vars(first).keys() == vars(get_default_settings(Parser)).keys()
+    first.tab_width, first.record_dependencies.list = 3, ["a"]
+    assert (second.tab_width, second.record_dependencies.list) == (8, [])
 
 
 def test_words_before_a_colon_are_no_type_of_a_constant():
