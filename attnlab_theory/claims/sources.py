@@ -101,10 +101,14 @@ class Said:
     """Names of claims and foils."""
     where: str = ""
     """The place in the source, or who reads it so."""
+    compared: str = ""
+    """The part of a copy of the source that a paraphrase was compared with; empty if nobody has compared it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "wording", Wording(self.wording))
         object.__setattr__(self, "judged_by", tuple(self.judged_by))
+        if self.compared and self.wording != Wording.PARAPHRASE:
+            raise ValueError(f"only a paraphrase says with what it was compared, and this is a {self.wording}")
 
 
 def sentences(path: Path) -> list[Said]:
