@@ -109,13 +109,11 @@ def test_every_foil_stands_beside_the_sentence_of_its_source_that_it_judges():
 
 def test_a_sentence_whose_words_are_nobodys_is_refused(tmp_path):
     path = tmp_path / "sources.toml"
-    for wrong in (
-        'wording = "rumour"',
-        'wording = "reading", page = 3',
-        'wording = "reading", compared = "page 3"',
-    ):
+    strange = ('wording = "rumour"', 'wording = "reading", page = 3', 'wording = "reading", compared = "copy"')
+    for wrong in strange:
         path.write_text(f'said = [{{source = "Hu", text = "So.", judged_by = [], {wrong}}}]')
-        with pytest.raises(ValueError, match=r"sources\.toml does not say what sources say: .*(rumour|page|a reading)"):
+        told = r"sources\.toml does not say what sources say: .*(rumour|page|a reading)"
+        with pytest.raises(ValueError, match=told):
             sentences(path)
 
 

@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attnlab_theory.book import plots
+from attnlab_theory.book import plots, runs
 from attnlab_theory.book.desk import Desk
 from attnlab_theory.book.markdown import fenced, page, raw, words
 from attnlab_theory.book.runs import Run
 
 LOOKED_UP = "weight on the name"
 """What the lab of knowledge measures of every head."""
+
+MAPS = "maps"
+"""The folder inside that of a run which may have a small run, with the maps of all heads."""
 
 
 def written(desk: Desk) -> Iterator[tuple[str, str]]:
@@ -40,10 +43,17 @@ def seen(desk: Desk, run: Run) -> Iterator[str]:
         yield f"## Learning curves\n\n{curves}"
     if (path := run.file("samples.txt")) and (groups := samples_of(path)):
         yield "## Samples, side by side\n\n" + raw(desk.parts.samples(groups))
-    if (path := run.file("attention.json")) and (maps := desk.listed(path)):
-        beside = run.file("estimates.json")
-        heads = heads_of(maps, desk.listed(beside) if beside else [])
+    if heads := _heads(desk, run):
         yield "## Attention\n\n" + raw(desk.parts.attention(heads))
+    if (inner := runs.inside(run, MAPS, desk.problems)) and (heads := _heads(desk, inner)):
+        told = [fenced(str(inner.record["command"])), raw(desk.parts.provenance(inner))]
+        yield "\n\n".join(["### Every head, in a run of its own", raw(desk.parts.attention(heads)), *told])
+
+
+def _heads(desk: Desk, run: Run) -> list[dict[str, Any]]:
+    path, beside = run.file("attention.json"), run.file("estimates.json")
+    maps = desk.listed(path) if path else []
+    return heads_of(maps, desk.listed(beside) if beside else []) if maps else []
 
 
 def _curves(desk: Desk, run: Run) -> str:
@@ -74,7 +84,7 @@ def samples_of(path: Path) -> list[tuple[str, list[str]]]:
 
 
 def heads_of(maps: list[dict[str, Any]], estimates: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every head that a run has measured, with its map if that was kept, as the viewer reads them."""
+    """Every head that a run has measured, with its maps if any were kept, as the viewer reads them."""
     told = [e for e in estimates if e.get("quantity") == LOOKED_UP and isinstance(e.get("setting"), dict)]
     found: dict[str, dict[str, Any]] = {}
     for head in (*({**each["setting"], "mean": each.get("value")} for each in told), *maps):
@@ -83,5 +93,6 @@ def heads_of(maps: list[dict[str, Any]], estimates: list[dict[str, Any]]) -> lis
         if plots.is_number(mean := head.get("mean")):
             cell["mean"] = mean
         if isinstance(head.get("weights"), list) and isinstance(head.get("characters"), str):
-            cell |= {"tokens": list(head["characters"]), "weights": head["weights"]}
+            kept = {"tokens": list(head["characters"]), "weights": head["weights"]}
+            cell.setdefault("maps", []).append({"name": str(head.get("name")), **kept})
     return list(found.values())

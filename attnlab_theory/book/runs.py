@@ -137,6 +137,24 @@ def _lab(folder: Path, lab: str, fresh: Sequence[Fresh]) -> Run:
     )
 
 
+def inside(run: Run, name: str, problems: list[str]) -> Run | None:
+    """A small run of the same lab in a folder inside, without its findings; None if there is none.
+
+    Args:
+        run: of the lab.
+        name: of the folder inside.
+        problems: a line is added if its record is damaged.
+    """
+    path = run.folder / name / f"{run.name}.run.json"
+    if not path.is_file():
+        return None
+    try:
+        return Run(name=run.name, folder=path.parent, record=_record(path, RECORD), findings=NONE)
+    except ValueError as error:
+        problems.append(str(error))
+        return None
+
+
 def _record(path: Path, fields: Mapping[str, type]) -> Mapping[str, Any]:
     try:
         about = inputs.json_of(path)

@@ -92,8 +92,11 @@ def test_the_viewer_has_every_head_that_was_measured_and_the_maps_that_were_kept
     told = [{"quantity": lab_pages.LOOKED_UP, "setting": {**place, "head": h}, "value": 0.25 * h} for h in (1, 2)]
     strange = [{"quantity": lab_pages.LOOKED_UP, "setting": 1}, {"quantity": "accuracy", "setting": place}, {}]
     first, second, unknown = lab_pages.heads_of(maps, [*told, *strange])
-    assert (first["mean"], first["tokens"], first["weights"]) == (0.25, ["a", "b"], [[1.0], [0.5, 0.5]])
-    assert (second["head"], second["mean"], "weights" in second) == ("2", 0.5, False)
+    (kept,) = first["maps"]
+    assert (first["mean"], kept["tokens"], kept["weights"]) == (0.25, ["a", "b"], [[1.0], [0.5, 0.5]])
+    assert (second["head"], second["mean"], "maps" in second) == ("2", 0.5, False)
+    twice = lab_pages.heads_of([{**maps[0], "name": name} for name in ("Ada", "Bo")], [])
+    assert [[kept["name"] for kept in head["maps"]] for head in twice] == [["Ada", "Bo"]]
     assert (unknown["head"], unknown["mean"]) == ("[]", None)
 
 

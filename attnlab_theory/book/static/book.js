@@ -75,16 +75,24 @@ function attention(box) {
   const grid = element("div", { className: "grid", role: "group" });
   grid.setAttribute("aria-label", "layers and heads");
   const layers = [...new Set(heads.map((head) => `${head.variant}, layer ${head.layer}`))];
+  const names = [...new Set(heads.flatMap((head) => (head.maps ?? []).map((map) => map.name)))];
+  const text = element("select", {}, ...names.map((name) => new Option(name, name)));
+  let chosen = () => {};
+  text.addEventListener("input", () => chosen());
   const choose = (head, button) => {
+    chosen = () => choose(head, button);
     for (const other of grid.querySelectorAll("button")) other.setAttribute("aria-pressed", other === button);
-    if (!head.weights) {
+    const maps = head.maps ?? [];
+    const map = maps.find((each) => each.name === text.value) ?? maps[0];
+    if (map) text.value = map.name;
+    else {
       tokens.replaceChildren();
       said.textContent = `The run has kept no map of head ${head.head} of layer ${head.layer}.`;
       return;
     }
-    const marks = head.tokens.map((token) => element("button", { type: "button", textContent: token === " " ? "␣" : token }));
+    const marks = map.tokens.map((token) => element("button", { type: "button", textContent: token === " " ? "␣" : token }));
     const read = (at) => {
-      const weights = head.weights[at] ?? [];
+      const weights = map.weights[at] ?? [];
       const largest = Math.max(...weights);
       const most = weights.indexOf(largest);
       for (const [i, mark] of marks.entries()) {
@@ -95,21 +103,21 @@ function attention(box) {
     };
     marks.forEach((mark, at) => ["mouseenter", "focus", "click"].forEach((on) => mark.addEventListener(on, () => read(at))));
     tokens.replaceChildren(...marks);
-    read(head.tokens.length - 1);
+    read(map.tokens.length - 1);
   };
   for (const layer of layers) {
     const row = element("div", {}, element("span", { textContent: layer }));
     for (const head of heads.filter((each) => `${each.variant}, layer ${each.layer}` === layer)) {
       const button = element("button", { type: "button", textContent: `head ${head.head}${head.mean === null ? "" : `: ${head.mean.toFixed(2)}`}` });
       button.style.setProperty("--weight", head.mean ?? 0);
-      button.classList.toggle("kept", Boolean(head.weights));
+      button.classList.toggle("kept", Boolean(head.maps));
       button.addEventListener("click", () => choose(head, button));
       row.append(button);
     }
     grid.append(row);
   }
-  box.replaceChildren(grid, tokens, said);
-  const kept = heads.find((head) => head.weights);
+  box.replaceChildren(grid, ...(heads.some((head) => head.maps?.length > 1) ? [element("label", {}, "question about ", text)] : []), tokens, said);
+  const kept = heads.find((head) => head.maps);
   if (kept) choose(kept, grid.querySelector("button.kept"));
 }
 

@@ -274,14 +274,15 @@ def of_run(
     Args:
         estimates: what was measured.
         curves: rows for `learning_curves`; none if nothing was trained.
-        maps: of attention heads.
+        maps: of attention heads. The first of each arm is drawn.
     """
     drawn: dict[str, Callable[[], Figure] | None] = {"learning_curves": None}
     drawn |= dict.fromkeys(f"attention_of_{arm}" for arm in PRETRAINED)
     drawn |= {name: functools.partial(each, estimates) for name, each in FIGURES.items()}
     if curves:
         drawn["learning_curves"] = functools.partial(learning_curves, curves)
-    for each in maps:
+    first = {each.variant: each for each in reversed(maps)}
+    for each in first.values():
         head = f"{in_words(each.variant)}, layer {each.layer}, head {each.head}"
         drawn[f"attention_of_{each.variant}"] = functools.partial(
             attention_map, each.weights, each.characters, name=each.name, head=head

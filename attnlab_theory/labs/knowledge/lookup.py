@@ -18,6 +18,9 @@ from attnlab_theory.stats import bounded
 PERSONS = 100
 """The most persons. Their weights in all heads lie in memory at once."""
 
+SHOWN = 2
+"""The persons about whom the maps of all heads are kept."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Map:
@@ -33,18 +36,21 @@ class Map:
     weights: Float[np.ndarray, "t t"]
 
     def as_json(self) -> dict[str, Any]:
-        """The fields by name, weights to four digits."""
-        rows = [[round(float(weight), 4) for weight in row] for row in self.weights]
+        """The fields by name, weights to three digits. A row ends at its own character: later ones get nothing."""
+        rows = [[round(float(weight), 3) for weight in row[: at + 1]] for at, row in enumerate(self.weights)]
         return {**dataclasses.asdict(self), "weights": rows}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Map":
-        """The map that `as_json` wrote.
+        """The map that `as_json` wrote. Older versions wrote whole rows.
 
         Raises:
             TypeError: if a field is missing or unknown.
         """
-        return cls(**{**value, "weights": np.array(value["weights"])})
+        weights = np.zeros((len(value["weights"]),) * 2)
+        for place, row in zip(weights, value["weights"], strict=True):
+            place[: len(row)] = row
+        return cls(**{**value, "weights": weights})
 
 
 def on_the_name(model: GPT, characters: Characters, answers: Answers, error_rate: float) -> Estimates:
@@ -77,8 +83,10 @@ def on_the_name(model: GPT, characters: Characters, answers: Answers, error_rate
     )
 
 
-def lookup(model: GPT, characters: Characters, answers: Answers, heads: Estimates) -> Map:
-    """The head with the most weight on the name, for the first person with a right answer, or else the first.
+def lookup(model: GPT, characters: Characters, answers: Answers, heads: Estimates) -> list[Map]:
+    """The maps of all heads for the first two persons with right answers, or else the first two.
+
+    The first map is that of the head with the most weight on the name.
 
     Args:
         model: one that answered.
@@ -87,11 +95,17 @@ def lookup(model: GPT, characters: Characters, answers: Answers, heads: Estimate
         heads: the estimates of `on_the_name`.
     """
     best: Estimate = max(heads, key=lambda estimate: estimate.value)
-    person = next((answer for answer in answers if answer.is_right), answers[0])
-    text = f"{QUESTION.format(name=person.name)}{MASK}{person.predicted}"[: model.config.longest]
-    layer, head = best.setting["layer"], best.setting["head"]
-    weights = _weights(model, characters, [text])[0, layer - 1, head - 1]
-    return Map(person.variant, person.seed, layer, head, person.name, text, weights)
+    order = [best, *(head for head in heads if head is not best)]
+    persons = sorted(answers, key=lambda answer: not answer.is_right)[:SHOWN]
+    texts = [f"{QUESTION.format(name=p.name)}{MASK}{p.predicted}"[: model.config.longest] for p in persons]
+    maps = []
+    for person, text in zip(persons, texts, strict=True):
+        weights = _weights(model, characters, [text])[0]
+        for head in order:
+            place = (head.setting["layer"], head.setting["head"])
+            shown = weights[place[0] - 1, place[1] - 1]
+            maps.append(Map(person.variant, person.seed, *place, person.name, text, shown))
+    return maps
 
 
 def _head(answers: Answers, layer: int, head: int) -> dict[str, Any]:

@@ -188,7 +188,7 @@ def _looked_up(lab: Knowledge, answers: Answers) -> tuple[Estimates, Sequence[lo
             chosen = answers.of("held-out", variant=arm, seed=seed)
             heads = lookup.on_the_name(saved.model, saved.text, chosen, ERROR_RATE)
             looked += heads
-            maps.append(lookup.lookup(saved.model, saved.text, chosen, heads))
+            maps += lookup.lookup(saved.model, saved.text, chosen, heads)
     return Estimates(looked), maps
 
 
