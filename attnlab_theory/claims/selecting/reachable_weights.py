@@ -5,7 +5,6 @@ import math
 import jax
 import numpy as np
 import scipy.special
-import scipy.stats
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
@@ -97,6 +96,11 @@ class GrowingPower(Setting):
         return raw / np.sum(raw)
 
 
+def _entropy(p: np.ndarray) -> float:
+    # That of scipy.stats, whose import would cost every command its time.
+    return float(np.sum(scipy.special.entr(p / np.sum(p))))
+
+
 def _divergence(key: PRNGKeyArray, setting: GrowingPower) -> Scalar:
     del key
     keys = np.array(KEYS)
@@ -118,7 +122,7 @@ BEST_WEIGHTS = exact_claim(
     rival=Rival(
         statement=r"It is $\ln n$ minus the entropy of $p$.",
         source="the most entropy of any weights: the condition on the mean key left out",
-        predict=lambda s: Interval.point(math.log(len(KEYS)) - float(scipy.stats.entropy(s.wanted))),
+        predict=lambda s: Interval.point(math.log(len(KEYS)) - _entropy(s.wanted)),
     ),
 )
 
