@@ -160,7 +160,7 @@ def legend(figure: Figure) -> None:
     dot = Line2D([], [], color=INK, marker=MARKERS[0], markersize=3.5, markerfacecolor="white", linestyle="none")
     interval = ErrorbarContainer((dot, (), (LineCollection([], colors=INK),)), has_yerr=True)
     handles: list[Any] = [line, interval]
-    ranges = figure.findobj(lambda artist: artist.get_label() == RANGE)
+    ranges = [shade for ax in figure.axes for shade in ax.collections if shade.get_label() == RANGE]
     predicted = "line: predicted" + (" (two lines and a shade: a range)" if ranges else "")
     figure.legend(handles, [predicted, "interval: measured"], loc="outside lower left", ncols=2)
 
@@ -195,8 +195,10 @@ def save(
         figure = draw()
         _show_what_is_no_formula(figure)
         # Laid out once: every file would do it again, and it takes as long as to draw.
-        figure.draw_without_rendering()
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
         figure.set_layout_engine(None)
+        _keep_lines(figure)
         for path in paths:
             figure.savefig(path, format=path.suffix[1:], metadata=metadata[path.suffix])
 
@@ -216,6 +218,13 @@ def _show_what_is_no_formula(figure: Figure) -> None:
                 parser.parse(line)
         except ValueError:
             each.set_parse_math(False)
+
+
+def _keep_lines(figure: Figure) -> None:
+    """Keep the lines of wrapped text. Each file would break it again, and measure each of its beginnings."""
+    for each in figure.texts:
+        each.set_text(each._get_wrapped_text())  # no public function breaks lines
+        each.set_wrap(False)
 
 
 def write(draw: Callable[[], Figure], path: Path) -> None:

@@ -40,6 +40,16 @@ def test_the_legend_says_what_a_line_and_an_interval_are():
     figure.draw_without_rendering()
 
 
+def test_a_long_title_keeps_its_lines_in_every_file(tmp_path):
+    figure, _ = style.panels("a title of so many words that " * 6)
+    style.save(lambda: figure, [tmp_path / "long.svg"])
+    (title,) = figure.texts
+    lines = title.get_text().splitlines()
+    assert len(lines) > 1
+    assert not title.get_wrap()
+    assert all(f"<!-- {line} -->" in (tmp_path / "long.svg").read_text("utf-8") for line in lines)
+
+
 @pytest.mark.parametrize(("high", "told"), [(2.0, ""), (2.01, ""), (3.0, " (two lines and a shade: a range)")])
 def test_the_legend_says_what_two_lines_of_a_kind_are(high, told):
     figure, (ax,) = style.panels("a title")
