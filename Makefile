@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Every file that comes from an index has a hash in a lock; what builds the package itself is one of them.
 LOCKED := $(INSTALL) --no-deps --no-build-isolation --require-hashes
+# Bytecode takes half of an installation's work, and pip writes it on one core. A file that has none is only slower.
+BYTECODE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 ITSELF := $(INSTALL) --no-deps --no-build-isolation -e .
 
 # One worker for each core. A third one traces and compiles again what the others have, and gains nothing.
@@ -103,23 +105,27 @@ $(VENV)/.build: $(BIN)/python locks/build.txt
 $(VENV)/.lab: $(VENV)/.build pyproject.toml locks/lab.txt
 	$(LOCKED) -r locks/lab.txt
 	$(ITSELF)
+	$(BYTECODE)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.build pyproject.toml locks/lab.txt locks/test.txt
 	$(LOCKED) -r locks/lab.txt -r locks/test.txt
 	$(ITSELF)
+	$(BYTECODE)
 	@touch $@
 
 # Builds of torch differ from index to index, so it has a version and no hash.
 $(VENV)/.torch: $(VENV)/.test locks/torch.txt
 	$(LOCKED) -r locks/torch.txt
 	$(INSTALL) -c constraints.txt torch
+	$(BYTECODE)
 	@touch $@
 
 $(VENV)/.peers: $(VENV)/.build pyproject.toml locks/lab.txt locks/peers.txt
 	$(LOCKED) -r locks/lab.txt -r locks/peers.txt
 	$(INSTALL) -c constraints.txt torch
 	$(ITSELF)
+	$(BYTECODE)
 	@touch $@
 
 # After another version in constraints.txt. It needs uv, and asks the index that uv asks.
