@@ -223,7 +223,8 @@ def _show_what_is_no_formula(figure: Figure) -> None:
 def _keep_lines(figure: Figure) -> None:
     """Keep the lines of wrapped text. Each file would break it again, and measure each of its beginnings."""
     for each in figure.texts:
-        each.set_text(each._get_wrapped_text())  # no public function breaks lines
+        # No public function breaks lines.
+        each.set_text(each._get_wrapped_text())  # pyright: ignore[reportAttributeAccessIssue]
         each.set_wrap(False)
 
 
