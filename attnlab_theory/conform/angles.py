@@ -77,7 +77,8 @@ def known(chosen: Mapping[str, Any], pairs: int, width: int, base: float | None 
 
 
 def fitted(read: Frequencies, width: int, declared: float | None, ways: tuple[str, ...]) -> dict[str, Any]:
-    """What frequencies are, as conventions: `base`, which is 0 if they are powers of no known one, and more.
+    """What frequencies are, as conventions: `base`, and more. Where the base is 0 they are powers of no known one,
+    and what was read is told: whoever meant others sees it there.
 
     Args:
         read: what was read off.
@@ -86,6 +87,7 @@ def fitted(read: Frequencies, width: int, declared: float | None, ways: tuple[st
         ways: what may count in the exponent, the most usual first.
     """
     each, pairs = read.each, len(read.each)
+    read_off = {"frequencies": tuple(map(float, each))}
     factor = _natural(1 / each[0]) if pairs and each[0] > 0 else 0.0
 
     def of(base: float, way: str) -> dict[str, Any]:
@@ -96,7 +98,7 @@ def fitted(read: Frequencies, width: int, declared: float | None, ways: tuple[st
         far = {way: np.abs(each - formula(declared, pairs, way, width, factor or 1.0)).max() for way in ways}
         return of(declared, min(far, key=lambda way: far[way]))
     if not pairs or not factor or (each <= 0).any():
-        return {"base": 0.0}
+        return {"base": 0.0, **read_off}
     if pairs == 1:
         return of(BASES[0], ways[0])
     loose = (np.zeros(pairs) if read.error is None else read.error) / each
@@ -110,12 +112,12 @@ def fitted(read: Frequencies, width: int, declared: float | None, ways: tuple[st
         return of(*best)
     slope, start = np.polyfit(np.arange(pairs), np.log(each), 1, w=1 / (1e-7 + loose))
     off = np.abs(each / np.exp(slope * np.arange(pairs) + start) - 1)
-    powers = {"powers": float(np.exp(-slope * pairs))} if pairs > 2 and off.max() < 1e-3 else {}
+    own = {"powers": float(np.exp(-slope * pairs))} if pairs > 2 and off.max() < 1e-3 else read_off
     exact = np.abs(each * factor / np.exp(slope * np.arange(pairs)) - 1)
     # What was read is not exact enough to judge by powers of another base, so the readings stand.
     if pairs > 2 and (exact <= EXACT + loose).all():
-        return {"base": 0.0} | powers
-    return of(*best) if near[best] <= NEAR else {"base": 0.0} | powers
+        return {"base": 0.0} | own
+    return of(*best) if near[best] <= NEAR else {"base": 0.0} | own
 
 
 def _natural(x: float) -> float:

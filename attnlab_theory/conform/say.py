@@ -57,6 +57,7 @@ TITLES = {
     "counted": "exponents",
     "divided": "positions are divided by",
     "powers": "frequencies are powers of about",
+    "frequencies": "frequencies",
 }
 """What a convention is called in a profile."""
 
@@ -324,6 +325,8 @@ FACTS = {
     "shrinks": "errors by {counts} features are {errors}; {alarms}",
     "values of one": "values of one do not give one",
     "ones": "to {worst:.1g}",
+    "another order": "keys in another order, with their values, give the last query another output",
+    "any order": "keys in another order, with their values, give the last query the same",
     "seed ignored": "another seed gives the same numbers",
     "no seed": "its random numbers follow no seed that can be set from outside",
     "seeded": "the same seed the same bits, another seed others",
@@ -448,12 +451,18 @@ OUTCOMES = {
 """What becomes of a row of which nothing is right, and where a number is that nobody should see."""
 
 
+MOST_FREQUENCIES = 8
+"""So many frequencies are told: those of a trial call are fewer."""
+
+
 def choice(name: str, value: Any) -> str:
     """A value of a convention."""
     if isinstance(value, Trouble):
         return f"refused: {value}"
     if name == "layout":
         return " ".join(value)
+    if name == "frequencies":
+        return ", ".join(f"{x:.3g}" for x in value[:MOST_FREQUENCIES]) + ", …" * (len(value) > MOST_FREQUENCIES)
     return CHOICES.get((name, value), f"{value:g}" if isinstance(value, float) else str(value))
 
 

@@ -161,7 +161,13 @@ class Suite(abc.ABC):
         """Try one identity; None if there is nothing to try."""
 
     def rows(self, names: Collection[str] = ()) -> Iterator[Row]:
-        """Try identities, or some of them; those for which there is nothing to try have no row."""
+        """Try identities, or some of them; those for which there is nothing to try have no row.
+
+        Raises:
+            ValueError: if a name is none of an identity of this kind.
+        """
+        if unknown := sorted({*names} - {*self.IDENTITIES}):
+            raise ValueError(f"{self.name} has no identity {unknown[0]!r}; there are {', '.join(self.IDENTITIES)}")
         for name in self.IDENTITIES:
             if names and name not in names:
                 continue

@@ -236,6 +236,27 @@ def constant(judge: Judge) -> Finding:
     return Finding(verdict=Verdict.HOLDS, tried=20, fact="ones", about={"worst": worst})
 
 
+def order(judge: Judge) -> Finding:
+    """Keys in another order, with their values, give the last query the same by the same seed.
+
+    That is exact, whatever the variance. Only where a normaliser is near zero do roundings count, so most outputs
+    have to differ.
+    """
+    seeds, chosen = range(10), judge.convention.chosen
+    for causal in (False, True) if chosen["causal"] == "asked" else (None,):
+        case = judge.cases([{"seed": 5, "length": 17, "causal": causal, "edits": short(chosen)}])[0]
+        other = case.replaced(edits=[*case.edits, "k, v = (x[:, :, ::-1] for x in (k, v))"])
+        right, given = (drawn(judge, each, seeds) for each in (case, other))
+        far = np.abs(given - right)[..., -1, :]
+        if (far > 2 * NEAR).mean() > 0.5:
+            seed, *at = (int(i) for i in np.unravel_index(int(far.argmax()), far.shape))
+            place = (*at[:2], given.shape[-2] - 1, at[2])
+            number = Number(float(given[seed, *place]), float(right[seed, *place]), place)
+            each = other.replaced(draw=seed)
+            return Finding(verdict=Verdict.FAILS, case=each, number=number, fact="another order", failures=1)
+    return Finding(verdict=Verdict.HOLDS, tried=len(seeds), fact="any order")
+
+
 EDITS = short({})
 
 FEATURE_ATTENTION = Kind(
@@ -257,6 +278,7 @@ FEATURE_ATTENTION = Kind(
     laws={
         "seeds": seeded({"seed": 5}, {"length": 17, "seed": 9}),
         "constant values": constant,
+        "order of keys": order,
         "future": future(
             (5, 17, 65),
             (5, 17, 65),

@@ -181,7 +181,7 @@ WAYS = {
         Ours("rotary", "", in_halves, (), PAIRS, TURNED),
         Ours("rotary", "", half_turning, (), PAIRS, TURNED),
         Ours("rotary", "", lambda x, positions: rotary_by_complex(x, positions), (), PAIRS, TURNED),
-        Ours("rotary", "", by_matrices, ("rotation", "frequencies", "relativity"), PAIRS, TURNED),
+        Ours("rotary", "", by_matrices, ("turning", "rotation"), PAIRS, TURNED),
         Ours("rotary", "", in_another_order, (), {**PAIRS, "pairs": "interleaved"}, TURNED),
         Ours("sinusoidal", "", table, (), PAIRS, calls((np.arange(5), 4), (np.arange(40) * 7, 10))),
     ),

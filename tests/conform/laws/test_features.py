@@ -119,6 +119,21 @@ def test_unbiased_features_of_infinite_variance_are_not_accused(name):
     assert (row.verdict, "scatter" in row.line) == ("not judged", True)
 
 
+@pytest.mark.parametrize(("wrong", "verdict"), [(False, "holds"), (True, "fails")])
+def test_keys_in_another_order_give_the_same_whatever_the_variance(wrong, verdict):
+    """The wrong one divides each key by the largest so far, and never undoes that."""
+
+    def target(q, k, v, seed):
+        q, k = (x * np.float32(x.shape[-1] ** -0.25) for x in (q, k))
+        f, g = (code.generalized(x, seed, 128, 0.2) for x in (q, k))
+        if wrong:
+            g = g / np.maximum.accumulate(g.max(-1, keepdims=True), -2)
+        weights = f @ np.swapaxes(g, -1, -2)
+        return weights @ v / weights.sum(-1, keepdims=True)
+
+    assert suite_of(target, {"scale": "rsqrt"}).row("order of keys").verdict == verdict
+
+
 @pytest.mark.slow("two attentions of infinite variance stay inside")
 @pytest.mark.parametrize("a", [0.14, 0.24])
 def test_errors_of_infinite_variance_need_not_fall(a):

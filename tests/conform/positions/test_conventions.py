@@ -47,7 +47,14 @@ def of_base(base, divided=1.0):
         (right.backwards, {"direction": "the other way"}),
         (right.from_a_table, {"width": "64"}),
         (right.llama, {"base": "500000", "positions are divided by": "4"}),
-        (right.yarn, {"base": "of its own", "vectors are multiplied by": "1.20794"}),
+        (
+            right.yarn,
+            {
+                "base": "of its own",
+                "frequencies": "1, 0.0708, 0.00417, 0.000125",
+                "vectors are multiplied by": "1.20794",
+            },
+        ),
         (of_base(1e6), {"base": "1e+06"}),
         (of_base(63496.0), {"base": "of its own", "frequencies are powers of about": "6349"}),
     ],
