@@ -76,7 +76,7 @@ CHOICES = re.compile(r"Expected one of \(([^)]*)\)")
 Budget = Literal["quick", "full"]
 
 NUMBERS = {"INT": "a whole number", "FLOAT": "a number"}
-MISSING = re.compile(r"(?:Missing argument; )?Missing value for argument '(\S+)'\. .* run:? (.+)")
+MISSING = re.compile(r"(?:Missing argument; )?Missing value for argument '(\S+)'\. .*? run:? (.+)")
 """How tyro says that a word of the command line is missing."""
 
 NO_NUMBER = re.compile(
