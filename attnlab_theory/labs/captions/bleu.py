@@ -194,6 +194,8 @@ class Sweep(WithJson):
             real = drawn.test
         else:
             real = read_sentences(self.test)
+        if self.test is not None and self.out.resolve() in self.test.resolve().parents:
+            raise ValueError(f"{self.test} lies in {self.out}, whose texts are written over: choose another --out")
         folders.make_folder(self.out, "captions")
         rows, samples = [], []
         with files.held(self.out):

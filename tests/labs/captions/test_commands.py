@@ -96,6 +96,9 @@ def test_a_sweep_compares_a_model_with_its_own_language_and_once(capsys, folder,
     again = ["sweep", folder / "model", folder / "model", "--test", folder / "test", "--out", tmp_path]
     code, _, err = run(capsys, *again)
     assert (code, "is named twice" in err) == (2, True)
+    # The folder of the sweep gets texts, and one may have the name of this one.
+    code, _, err = run(capsys, "sweep", folder / "model", "--test", folder / "test", "--out", folder)
+    assert (code, "whose texts are written over" in err) == (2, True)
 
 
 @pytest.mark.slow("draws from a key and scores of given lines stay inside")
