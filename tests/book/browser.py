@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 KINDS = (
@@ -62,6 +63,16 @@ def walked(page: Page, keys: int) -> list[tuple[str, bool, bool]]:
         page.keyboard.press("Tab")
         found.append(tuple(page.evaluate(FOCUSED)))
     return found
+
+
+def serious(page: Page) -> list[tuple[str, str]]:
+    """The serious violations that axe finds: the rule and the first node that breaks it.
+
+    What passes is not collected, and styles are not loaded a second time.
+    """
+    found = Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
+    broken = [each for each in found if each["impact"] in ("serious", "critical")]
+    return [(each["id"], each["nodes"][0]["html"][:200]) for each in broken]
 
 
 ASKED = re.compile(
