@@ -206,7 +206,7 @@ def _loaded(file: Path) -> dict[str, np.ndarray]:
             begins = opened.read(32)
             if what := next((what for begin, what in NO_ARRAYS.items() if begins.startswith(begin)), ""):
                 raise ValueError(f"{file} {what}") from None
-            if begins.startswith(b"PK"):
+            if begins.startswith(b"PK\x03\x04"):
                 raise ValueError(
                     f"{file} is an archive: unpack it, or, if it is of torch, {conversion(file)}"
                 ) from None
