@@ -64,7 +64,7 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
     def load() -> list[dict[str, Any]]:
         module, found["left_out"], unknown = _opened(path, notebook)
         found["function"], function = _function(module, first["names"])
-        if unknown and (name := notebook.wanted(function, module, unknown)):
+        if unknown and (name := notebook.unset_name(function, module, unknown)):
             at = f"{unknown[name]} would set, and code does not run that line"
             raise Broken(f"cannot be judged by code: it reads {name}, which {at}", "inconclusive")
         if first["instances"] and isinstance(function, type):

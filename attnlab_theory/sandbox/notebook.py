@@ -148,7 +148,7 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def wanted(function: Any, module: ModuleType, names: dict[str, str]) -> str:
+def unset_name(function: Any, module: ModuleType, names: dict[str, str]) -> str:
     """The first of some names that a function of a module reads, or a function that it calls; empty if none."""
     import dis
 

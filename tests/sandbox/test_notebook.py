@@ -111,7 +111,7 @@ def test_a_function_that_reads_what_was_left_out_is_named(tmp_path, cells, name)
     path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}))
     module = types.ModuleType("submission")
     left = notebook.run(str(path), module)
-    assert notebook.wanted(vars(module)["f"], module, left.unknown) == name
+    assert notebook.unset_name(vars(module)["f"], module, left.unknown) == name
 
 
 def test_a_notebook_that_was_saved_as_python_runs_the_same_lines():

@@ -29,7 +29,9 @@ def small(variant):
 @pytest.mark.parametrize("variant", SCORED)
 def test_an_answer_that_does_not_end_is_looked_at_as_far_as_the_block_reaches(variant):
     model, answers = small(variant), Answers([answered(name=NAME, predicted="Bonn" * 8)])
-    found = lookup.lookup(model, CHARACTERS, answers, lookup.on_the_name(model, CHARACTERS, answers, 0.05))
+    heads = lookup.on_the_name(model, CHARACTERS, answers, 0.05)
+    found, other = lookup.lookup(model, CHARACTERS, answers, heads)
+    assert {found.head, other.head} == {1, 2}
     reaches = model.config.longest or len(ASKED) + 32
     assert found.characters == (ASKED + "Bonn" * 8)[:reaches]
     assert found.weights.shape == (reaches, reaches)
