@@ -76,6 +76,12 @@ def test_a_target_that_cannot_be_called_is_refused_by_a_value(target, fact, abou
     assert advice("alibi") in say.uncallable("it", ALIBI, error.value, "alibi")
 
 
+def test_an_identity_that_a_kind_has_not_is_refused_and_not_left_out():
+    rows = suite_class("rotary")(Direct(right.interleaved), "rotary").rows(("turning", "relativity"))
+    with pytest.raises(ValueError, match="rotary has no identity 'relativity'; there are turning, "):
+        next(rows)
+
+
 def test_a_case_is_the_lines_that_it_prints():
     case = Case.of(("heads", "queries", "keys"), (3, 1, 130))
     made = {}
