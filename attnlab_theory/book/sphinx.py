@@ -107,11 +107,10 @@ def copied(settings_of: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def once_for_each(made: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose value is kept for the same object and the same arguments."""
-    kept: dict[Any, Any] = {}
+    """A method whose value an object keeps for the same arguments."""
 
     def value(self: Any, **named: Any) -> Any:
-        key = (id(self), repr(sorted(named.items())))
+        kept, key = vars(self).setdefault("_kept", {}), repr(sorted(named.items()))
         if key not in kept:
             kept[key] = made(self, **named)
         return kept[key]

@@ -213,11 +213,16 @@ def _cell(path: str, number: int, source: str) -> Cell:
             # A `return` outside of functions, which the grammar allows, keeps Jupyter from running any line of it.
             compile(tree, path, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             return Cell(number, tree, commands)
-        except SyntaxError as error:
-            at = error.lineno or 0
+        except (SyntaxError, ValueError) as error:
+            at = error.lineno if isinstance(error, SyntaxError) else None
+            if not at:
+                # Half of a character, or a NUL.
+                raise Unreadable(
+                    f"cannot be read by code: cell {number} holds what no text of Python holds"
+                ) from None
             while 1 < at <= len(lines) and lines[at - 2].endswith("\\"):
                 at -= 1
-            line = lines[at - 1].rstrip("\r") if 0 < at <= len(lines) else ""
+            line = lines[at - 1].rstrip("\r") if at <= len(lines) else ""
             is_whole = not line.startswith("%%") and (line[:1].isspace() or _begins(lines[: at - 1]))
             if not _is_command(line) or not is_whole:
                 raise Unreadable(
@@ -236,9 +241,6 @@ def _cell(path: str, number: int, source: str) -> Cell:
             while not keeps and line.endswith("\\") and at < len(lines):
                 line, lines[at] = lines[at].rstrip("\r"), ""
                 at += 1
-        except ValueError:
-            # Half of a character, or a NUL.
-            raise Unreadable(f"cannot be read by code: cell {number} holds what no text of Python holds") from None
 
 
 def _begins(before: list[str]) -> bool:

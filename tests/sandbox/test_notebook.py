@@ -57,12 +57,16 @@ def test_a_sign_of_percent_inside_an_expression_is_a_remainder(told, cells, numb
         "if True:\n    x = 1\n!ls\nelse:\n    x = 2",
         "%%time\n%%timeit\nBETA = 2",
         "BETA = 2\n%%bash\nBETA = 3",
-        "x = '\ud800'",
-        "x = 1\0",
     ],
 )
 def test_a_command_that_begins_no_statement_is_not_left_out_in_silence(told, cell):
-    with pytest.raises(notebook.Unreadable, match="cannot be read by code: cell 1"):
+    with pytest.raises(notebook.Unreadable, match="cannot be read by code: cell 1, line "):
+        told(cell)
+
+
+@pytest.mark.parametrize("cell", ["x = '\ud800'", "x = 1\0"])
+def test_a_cell_that_is_no_text_of_python_is_not_read(told, cell):
+    with pytest.raises(notebook.Unreadable, match="cannot be read by code: cell 1 holds what no text of Python"):
         told(cell)
 
 

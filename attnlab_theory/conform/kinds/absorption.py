@@ -104,7 +104,7 @@ OF_TYPES = (
 """What is asked in a type."""
 
 RANKS = ((1, 1), (5, 5), (16, 4), (64, 2), (130, 8))
-"""Widths of latents, and of channels that are turned."""
+"""Ranks of latents, and beside each the width of the channels that are turned."""
 
 LATENT = Kind(
     operands=(
@@ -131,9 +131,7 @@ LATENT = Kind(
     compiled={"sizes": COLUMNS["sizes"][:2]},
     laws=attending.laws(
         {
-            "ranks": RightAt(
-                {"rank": r, "turned_width": x} for r, x in ((1, 1), (5, 5), (16, 4), (64, 2), (130, 8))
-            ),
+            "ranks": RightAt({"rank": rank, "turned_width": width} for rank, width in RANKS),
             "large": RightAt({"edits": x, "seed": seed} for seed in range(3) for x in (("q = 20 * q",), NEGATIVE)),
             "future": future(
                 (5, 17), (5,), [{"latents": "4 * {x}"}, {"latents": "{x} + 1e3"}], batch=1, causal=True
