@@ -52,6 +52,15 @@ def at(tmp_path_factory):
     return path
 
 
+def _lives(process):
+    """Whether it is neither gone nor a zombie. `stat` names its state after its name."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Struck(Fenced):
     """A target whose process somebody else ends just before some calls.
 
@@ -71,17 +80,11 @@ class Struck(Fenced):
         if self.calls in self.at:
             if self._child is None:
                 self._start()
-            process = descendants._descendants()[self.generation]
-            os.kill(process, self.by)
-            # It dies a moment later; `stat` names its state after its name.
+            processes = descendants._descendants()
+            os.kill(processes[self.generation], self.by)
+            # They die a moment later, the target last, which answers until then.
             deadline = time.monotonic() + 10
-            while time.monotonic() < deadline:
-                try:
-                    with open(f"/proc/{process}/stat") as file:
-                        if file.read().rpartition(")")[2].split()[0] == "Z":
-                            break
-                except OSError:
-                    break
+            while any(map(_lives, processes[self.generation :])) and time.monotonic() < deadline:
                 time.sleep(0.001)
         return super()._asked(asked, arrays)
 
