@@ -1,6 +1,7 @@
 """How a command ends: with an exit code, and one line on standard error if it failed."""
 
 import contextlib
+import errno
 import itertools
 import json
 import os
@@ -42,19 +43,20 @@ def open_streams() -> None:
 
 
 LEAST = {
-    "RLIMIT_AS": (10**9, "address space", "ulimit -v"),
-    "RLIMIT_DATA": (5 * 10**8, "data", "ulimit -d"),
-    "RLIMIT_STACK": (2**20, "stack", "ulimit -s"),
-    "memory.max": (0, "memory", "the limit of its control group"),
+    "RLIMIT_AS": (10**9, "bytes of address space", "ulimit -v"),
+    "RLIMIT_DATA": (5 * 10**8, "bytes of data", "ulimit -d"),
+    "RLIMIT_STACK": (2**20, "bytes of stack", "ulimit -s"),
+    "RLIMIT_CPU": (0, "s of a processor", "ulimit -t"),
+    "memory.max": (0, "bytes of memory", "the limit of its control group"),
 }
-"""Bytes with less of which libraries end the process without a word, their names, and where they are set."""
+"""Limits that end the process without a word: the least that it needs, the unit, and where they are set."""
 
 USUAL = 8 * 10**6
 """The stack that systems give every process, in bytes. So much is no limit."""
 
 
 def limits() -> dict[str, int]:
-    """The limits of `LEAST` that this process has, in bytes."""
+    """The limits of `LEAST` that this process has, in their units."""
     try:
         import resource
     except ImportError:
@@ -78,10 +80,17 @@ def _of_control_groups() -> list[int]:
     return [min(found)] if found and min(found) < 2**60 else []
 
 
-def narrow() -> str:
-    """The limits of memory of this process, in words; nothing if it has none."""
-    narrow = {name: most for name, most in limits().items() if name != "RLIMIT_STACK" or most < USUAL}
-    return " and ".join(f"{most:,} bytes of {LEAST[name][1]} ({LEAST[name][2]})" for name, most in narrow.items())
+def narrow(*, memory: bool = True, time: bool = False) -> str:
+    """The limits of this process, in words; nothing if it has none.
+
+    Args:
+        memory: whether those of memory are meant.
+        time: whether those of time are meant.
+    """
+    asked = {name: time if name == "RLIMIT_CPU" else memory for name in LEAST}
+    found = {name: most for name, most in limits().items() if asked[name]}
+    narrow = {name: most for name, most in found.items() if name != "RLIMIT_STACK" or most < USUAL}
+    return " and ".join(f"{most:,} {LEAST[name][1]} ({LEAST[name][2]})" for name, most in narrow.items())
 
 
 def refuse_cramped() -> None:
@@ -93,9 +102,7 @@ def refuse_cramped() -> None:
     for name, most in limits().items():
         least, what, typed = LEAST[name]
         if most < least:
-            raise ValueError(
-                f"this process may have {most:,} bytes of {what} ({typed}), and needs {least:,}: raise it"
-            )
+            raise ValueError(f"this process may have {most:,} {what} ({typed}), and needs {least:,}: raise it")
 
 
 def exit_code(command: Callable[[], int], *, announcement: str = "") -> int:
@@ -172,6 +179,8 @@ def _in_one_line(command: Callable[[], int]) -> int:
     except ValueError as error:
         return refuse(str(error))
     except OSError as error:
+        if error.errno == errno.ENOENT and _is_nowhere():
+            return refuse("the folder in which this command began is gone: change to another one")
         return refuse(": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error))
     except (MemoryError, OverflowError) as error:
         # numpy says how much was wanted; Python itself says nothing.
@@ -196,6 +205,15 @@ def _in_one_line(command: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         _complain("interrupted")
         return 130
+
+
+def _is_nowhere() -> bool:
+    """Whether somebody has removed the folder in which this process is."""
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def _or_raise() -> str:

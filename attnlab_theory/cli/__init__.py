@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         3 `check` could not decide.
     """
     exits.open_streams()
-    if arguments is None and sys.platform == "linux" and exits.narrow():
+    if arguments is None and sys.platform == "linux" and exits.narrow(time=True):
         from attnlab_theory.sandbox import processes
 
         return processes.supervised(lambda: main(sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import json
 import math
 import os
@@ -133,6 +134,13 @@ class Enclosure:
             command, plan = (bubblewrap and fences.bubblewrap(plan)) or ([], plan)
             try:
                 self._process = _launched(command, plan, scratch, told)
+            except OSError as error:
+                if error.errno != errno.E2BIG:
+                    raise
+                many = f"{self._path.parent} holds {len(plan['hidden']):,} names that begin with a dot"
+                raise ValueError(
+                    f"{many}, too many to hide: put {self._path.name} into a folder of its own"
+                ) from None
             finally:
                 os.close(told)
             self.exchange = Exchange(pipes_of(self._process))

@@ -27,6 +27,9 @@ FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, si
 OF_MEMORY = ("SIGABRT", "SIGBUS", "SIGKILL", "SIGSEGV")
 """How a process ends that gets no more memory."""
 
+OF_TIME = ("SIGKILL", "SIGXCPU")
+"""How a process ends that gets no more time of a processor."""
+
 LOOKING = 0.1
 """Seconds between two looks of a process whether its parent lives."""
 
@@ -38,13 +41,13 @@ def killed_by(code: int | None) -> str:
 
 
 def supervised(command: Callable[[], int]) -> int:
-    """Run a command in a fork of this process, whose end by a limit of memory is told in a line. Linux has it.
+    """Run a command in a fork of this process, whose end by a limit is told in a line. Linux has it.
 
-    A library that gets no memory ends the process, and so does a kernel. Neither leaves Python a word. Signals that
-    are sent to this process reach the other one; a terminal sends its own to both.
+    A library that gets no memory ends the process, and so does a kernel at a limit. Neither leaves Python a word.
+    Signals that are sent to this process reach the other one; a terminal sends its own to both.
 
     Returns:
-        The exit code of the command; 2 if it ended as one does that gets no memory.
+        The exit code of the command; 2 if it ended as one does that reached a limit.
     """
     numbers = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
@@ -63,8 +66,9 @@ def supervised(command: Callable[[], int]) -> int:
     code = os.waitstatus_to_exitcode(ended[1])
     if code >= 0:
         return code
-    if (number := signal.Signals(-code)).name in OF_MEMORY:
-        return exits.refuse(f"{number.name} ended this command, which may have {exits.narrow()}: it may need more")
+    name = (number := signal.Signals(-code)).name
+    if most := exits.narrow(memory=name in OF_MEMORY, time=name in OF_TIME):
+        return exits.refuse(f"{name} ended this command, which may have {most}: it may need more")
     signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
     os.kill(ours, number)

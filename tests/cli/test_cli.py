@@ -313,6 +313,31 @@ def test_a_limit_of_memory_that_ends_a_command_is_named_in_a_line():
     assert done.returncode == -signal.SIGTERM
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system tells how a process ended")
+def test_a_limit_of_time_that_ends_a_command_is_named_in_a_line():
+    """A second of a processor is over before jax is imported. A crash has nothing to do with that limit."""
+    limit = "import resource, signal; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\n"
+    work = "from attnlab_theory.cli import main; import sys; sys.argv[1:] = ['run', 'copying']; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", limit + work], capture_output=True, text=True)
+    said = "SIGKILL ended this command, which may have 1 s of a processor (ulimit -t): it may need more"
+    assert (done.returncode, done.stderr) == (2, f"attnlab: {said}\n")
+    crash = "from attnlab_theory.sandbox import processes; import os; processes.supervised(os.abort)"
+    done = subprocess.run([sys.executable, "-c", limit + crash], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (-signal.SIGABRT, "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no folder goes while a process is in it")
+def test_a_folder_that_is_gone_is_one_line(tmp_path, monkeypatch, capsys):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert exits.exit_code(lambda: len(os.getcwd())) == 2
+    assert capsys.readouterr().err == (
+        "attnlab: the folder in which this command began is gone: change to another one\n"
+    )
+
+
 @pytest.mark.parametrize("wide", [False, True])
 def test_what_is_too_large_for_a_limit_names_the_limit(monkeypatch, capsys, wide):
     monkeypatch.setattr(exits, "limits", lambda: {"RLIMIT_STACK": 2**23} if wide else {"memory.max": 5_000})

@@ -131,6 +131,16 @@ def test_a_folder_of_two_names_hides_under_both_what_begins_with_a_dot(folder, t
     assert not any(seen(other, *hidden, written=[folder / ".ssh"]))
 
 
+def test_too_many_hidden_files_are_refused_with_a_remedy(folder, secret):
+    """Each is hidden by itself, and a program takes so many words and no more."""
+    for number in range(700):
+        (folder / f".{number:0200}").touch()
+    with pytest.raises(
+        ValueError, match=r"holds 70\d names that begin with a dot.*: put mine\.py into a folder of its own"
+    ):
+        seen(folder, secret)
+
+
 def test_what_cannot_be_mounted_refuses_the_run_and_weakens_no_fence(folder, secret, monkeypatch):
     (folder / "lib").symlink_to(secret.parent)
     view = fences.view

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
+from attnlab_theory.conform.vectors.export import sayable
 from attnlab_theory.conform.vectors.ours import LEAST, OURS, VERSION
 from tests.conform.wrong import whole
 
@@ -141,3 +142,14 @@ def test_onnx_gives_the_answers_of_its_layout(tmp_path):
         off = np.abs(found.astype(float) - wanted.astype(float)) / tolerance
         assert found.dtype == wanted.dtype
         assert off.max() < 1, folder.name
+
+
+def test_tensors_of_others_are_not_written_over(tmp_path, capsys):
+    pytest.importorskip("onnx", reason="onnx is not installed: its layout was not tried beside tensors of others")
+    own = next(filter(sayable, OURS))
+    tensor = tmp_path / f"test_conform_{VERSION}_{own.name}" / "test_data_set_0" / "output_0.pb"
+    tensor.parent.mkdir(parents=True)
+    tensor.write_bytes(b"somebody's own")
+    assert main(["conform", "--export", "onnx", str(tmp_path)]) == 2
+    assert "output_0.pb is not a file that attnlab has written" in capsys.readouterr().err
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tensor]
