@@ -36,7 +36,7 @@ WORDS = {
     "c is 448 or a power of two": "factor in (448, 1, 2, 4, 8, 16, 32, 64, 128, 256)",
     "groups of 4 to 256": "4 <= size <= 256",
     "no offset, or one of 8 at least": "offset == 0 or offset >= 8",
-    "d = 2, or n = d + 2": "d == 2 or n == d + 2",
+    "n <= 4 d": "n <= 4 * d",
     "64 divides t": "t % 64 == 0",
     "1/8 <= a < 1/4: a mean and no variance": "1/8 <= a < 1/4",
     "A = I or -I, V = I": "scores != 'general'",

@@ -13,7 +13,7 @@ from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, bounded
 from attnlab_theory.theory.sharpness import participation as theory
 
-MOST_KEYS = 256
+MOST_KEYS = 1024
 
 
 class RandomScores(Setting):
@@ -54,7 +54,7 @@ SHARED = Claim(
     settings=(
         RandomScores(n=64, spread=1.0),
         *(RandomScores(n=n, spread=2.0) for n in (16, 64, 256)),
-        *(RandomScores(n=n, spread=3.0) for n in (16, 64, 256)),
+        *(RandomScores(n=n, spread=3.0) for n in (16, 64, 256, 1024)),
     ),
     rival=Rival(
         statement=r"They sum to $e^{\sigma^2}/n$, or to one where that is more.",
@@ -91,6 +91,7 @@ ENTROPY = Claim(
         RandomScores(n=64, spread=1.5),
         RandomScores(n=256, spread=2.0),
         RandomScores(n=64, spread=2.5),
+        RandomScores(n=1024, spread=2.5),
     ),
     rival=Rival(
         statement=r"The entropy is $\ln n - \sigma^2/2$.",
@@ -103,12 +104,12 @@ ENTROPY = Claim(
 INVARIANCE = foil(
     ENTROPY,
     name="a-factor-ln-n-keeps-the-entropy",
-    statement=r"A spread in proportion to $\ln n$, 1.5 at 64 keys and 2 at 256, keeps the entropy of random "
+    statement=r"A spread in proportion to $\ln n$, 1.5 at 64 keys and 2.5 at 1,024, keeps the entropy of random "
     r"scores.",
     source="mathematics/sharpness.md#the-entropy-of-random-scores; Li et al. 2025, an invariant entropy; Nakanishi "
     "2025, a factor for scores of another law",
     predict=lambda s: Interval.point(theory.entropy(64, 1.5)),
-    settings=(RandomScores(n=16, spread=1.0), RandomScores(n=256, spread=2.0)),
+    settings=tuple(RandomScores(n=n, spread=spread) for n, spread in ((16, 1.0), (256, 2.0), (1024, 2.5))),
 )
 
 CLAIMS = (SHARED, SHARES, ENTROPY, INVARIANCE)
