@@ -85,7 +85,7 @@ def test_nobody_harms_another_or_the_machine(tmp_path):
 
     command = [sys.executable, tmp_path / "attnlab.py", "grade", ".", "--rubric", "../uw.toml"]
     with subprocess.Popen(
-        [*command, "--csv", "../grades.csv", "--time-limit", "2.5", "--processes", "3"],
+        [*command, "--csv", "../grades.csv", "--time-limit", "1.5", "--processes", "3"],
         cwd=folder,
         env=os.environ | {"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(tmp_path / "cache")},
         stdout=subprocess.PIPE,
