@@ -9,6 +9,7 @@ import signal
 import time
 import types
 
+import numpy as np
 import pytest
 
 from attnlab_theory import interrupts
@@ -166,6 +167,18 @@ def test_the_picture_of_the_forgotten_scale_is_drawn_by_the_bug(monkeypatch):
     monkeypatch.setattr(weights, "scale_is_forgotten", lambda right: right)
     mended = weights.UNSCALED.exhibit()
     assert abs(mended.right - mended.wrong).max() <= rounding
+
+
+@pytest.mark.slow("one bug in full stays inside")
+def test_every_picture_has_numbers_that_the_bug_changes(subtests):
+    """Computes what each picture shows, a fifth of a second each."""
+    for bug in BUGS:
+        with subtests.test(bug.name):
+            shown = bug.exhibit()
+            right, wrong = (np.asarray(each, float) for each in (shown.right, shown.wrong))
+            assert np.isfinite(right).all()
+            assert np.isfinite(wrong).all()
+            assert not np.array_equal(right, wrong)
 
 
 def test_one_bug_in_full(capsys, tmp_path):

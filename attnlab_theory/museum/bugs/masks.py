@@ -234,7 +234,9 @@ def zero_times_whatever_is_hidden(mix):
 def _poisoned(mix):
     keys = exhibit.normal(31, 6, 4)
     values = exhibit.normal(32, 6, 4).at[-1].set(jnp.nan)
-    return np.nan_to_num(np.asarray(mix(keys, keys, values, causal_mask(6), scale=0.5)))
+    # Compiled: outside of a program, attention refuses NaN.
+    outputs = jax.jit(functools.partial(mix, scale=0.5))(keys, keys, values, causal_mask(6))
+    return np.nan_to_num(np.asarray(outputs))
 
 
 HIDDEN_NAN = Bug(
