@@ -33,12 +33,11 @@ test slow torch hostile: export PYTHONDONTWRITEBYTECODE =
 test slow torch hostile: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.test
 	$(LEAVING)/inner.json $(PYTEST)
-	ATTNLAB_X64=1 $(LEAVING)/inner-x64.json $(PYTEST) $(WIDE)
 
-# What `make test` leaves out: tests/circles.py.
+# What `make test` leaves out (tests/circles.py), and tests of operators in float64.
 slow: $(VENV)/.test
 	$(LEAVING)/outer.json $(PYTEST) -m "slow and not torch"
-	ATTNLAB_X64=1 $(LEAVING)/outer-x64.json $(PYTEST) -m "slow and not torch" $(WIDE)
+	ATTNLAB_X64=1 $(LEAVING)/outer-x64.json $(PYTEST) -m "not torch" $(WIDE)
 
 # The tests that need torch or onnx, which `make test` names and skips where they are not installed.
 torch: export OMP_NUM_THREADS = 1

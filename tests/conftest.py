@@ -3,7 +3,7 @@ and equal programs once. No worker holds more than 1.5 GB, and a slow test says 
 
 `ATTNLAB_EXPLORE=1` draws new cases, five times as many, and compiles as users do: whoever changes an operator runs
 that, nobody else meets a failure that the next run does not repeat. `ATTNLAB_X64=1` is the second pass of
-`make test`, in float64.
+`make slow`, in float64.
 """
 
 import os

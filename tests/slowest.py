@@ -18,8 +18,8 @@ from _pytest.subtests import SubtestReport
 
 TESTS = Path(__file__).parent
 LEFT = TESTS.parent / "build" / "durations"
-RUNS = ("inner", "inner-x64", "outer", "outer-x64")
-"""The runs of both circles, and with x64 their passes in float64. Each leaves a file of this name."""
+RUNS = ("inner", "outer", "outer-x64")
+"""The runs of both circles, and one in float64, which `make slow` makes. Each leaves a file of this name."""
 FILES = 40
 LONG = 1.0
 """Seconds: a test that takes more says why in its docstring."""

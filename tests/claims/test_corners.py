@@ -32,6 +32,7 @@ def wrong_at(claim: Claim, setting: Setting) -> str:
     return ""
 
 
+@pytest.mark.slow("hypotheses on their edges, a little inside and beyond, stay inside")
 def test_at_every_corner_hypotheses_hold_or_refuse_in_one_line(subtests):
     """Makes every corner of every claim, and asks the judge about those that a hypothesis excludes."""
     for claim in CLAIMS:
@@ -48,7 +49,7 @@ def judged_corners(claim: Claim) -> list[Setting]:
     return [setting for setting in chosen if setting is not None][: 2 if EXPLORING else 1]
 
 
-@pytest.mark.slow("that hypotheses hold or refuse in one line stays inside")
+@pytest.mark.slow("hypotheses on their edges, a little inside and beyond, stay inside")
 @pytest.mark.parametrize("claim", CLAIMS if EXPLORING else CLAIMS[::3], ids=lambda claim: claim.name)
 def test_no_corner_refutes_a_true_claim_or_breaks_its_draw(claim: Claim):
     """Judges every third claim at a corner, and compiles a program for most of them."""
