@@ -14,12 +14,16 @@ def draw_figure(findings: Findings):
         columns=1,
     )
     ways = (
-        (findings.of("sum-recall"), "a sum of outer products (normal keys)"),
         (Findings(f for f in findings.of("delta-rule-recall", beta=1.0) if is_oldest(f)), "the delta rule"),
         (
-            findings.of("a-gate-turns-old-noise-into-silence"),
+            findings.of("a-gate-turns-old-noise-into-silence", beta=1.0, decay=0.8),
             "the delta rule with a decay of {decay:g}",
         ),
+    )
+    # Keys of length one in all three. A sum of them errs (n - 1) / d, which the rule's own draws refute.
+    sums = [(f.setting["n"], f.rival.predicted.low) for f in in_order(ways[0][0]) if f.rival is not None]
+    panel.plot(
+        *zip(*sums, strict=True), color="0.4", linestyle="dashed", label="a sum of outer products: $(n-1)/d$"
     )
     for series, (found, label) in enumerate(ways):
         label = label.format(**found[0].setting)

@@ -9,7 +9,7 @@ def draw_figure(findings: Findings):
     """The weight that is left out against the correlation of the indexer with the true scores."""
     from attnlab_theory.report import style
 
-    chosen = findings.of("an-indexer-is-a-cooler-head")
+    chosen, cooler = findings.of("left-out-by-an-indexer"), findings.of("an-indexer-is-a-cooler-head")
     setting = chosen[0].setting
     figure, (panel,) = style.panels(
         "An indexer reads as a cooler head would:\nwhat it leaves out grows as soon as it is not perfect",
@@ -17,6 +17,9 @@ def draw_figure(findings: Findings):
     )
     style.draw_predicted(panel, chosen, "rho", label="chosen by the indexer")
     style.draw_measured(panel, chosen, "rho")
+    style.draw_predicted(
+        panel, cooler, "rho", series=1, label=r"0.06 around the best keys of a cooler head, of spread $\rho\sigma$"
+    )
     best = chosen[0].rival
     assert best is not None
     panel.axhline(best.predicted.low, color="0.4", linestyle="dotted", label="the best keys themselves")

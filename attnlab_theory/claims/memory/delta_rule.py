@@ -49,7 +49,10 @@ DELTA = Claim(
     draw=error_of_a_key,
     bound=range_of_an_error,
     resolution=0.05,
-    settings=(_read(8, 7), _read(8, 4), _read(8, 1), _read(4, 3), _read(16, 15), _read(32, 31)),
+    settings=(
+        *(_read(8, 7), _read(8, 4), _read(8, 1), _read(4, 3), _read(16, 15), _read(32, 31)),
+        *(_read(8, 7, beta=0.5), _read(16, 15, beta=0.5)),
+    ),
     rival=Rival(
         statement=r"The mean error is $(n - 1)/d$, that of a plain sum.",
         source="the delta rule taken for another way to write the same sum",
@@ -89,7 +92,10 @@ GATED = Claim(
     draw=error_of_a_key,
     bound=range_of_an_error,
     resolution=0.05,
-    settings=(_read(8, 7, decay=0.8), _read(16, 15, decay=0.8), _read(32, 31, decay=0.8)),
+    settings=(
+        *(_read(8, 7, decay=0.8), _read(16, 15, decay=0.8), _read(32, 31, decay=0.8)),
+        *(_read(32, 31, decay=0.95), _read(32, 31, beta=0.5, decay=0.95)),
+    ),
     rival=Rival(
         statement="A gate changes nothing: the rule forgets by itself.",
         source="the prediction without the decay",

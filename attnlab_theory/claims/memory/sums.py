@@ -209,7 +209,7 @@ EQUIVALENT = foil(
     statement="The parallel form of a decay of 0.9 computes what the recurrent form does at all of 4,096 tokens.",
     source="mathematics/memory.md#a-decay-bounds-the-sum; Sun et al. 2023, equal in exact arithmetic",
     predict=Interval.at_least(4096.0),
-    settings=OVERFLOWS.settings[:2],
+    settings=OVERFLOWS.settings[:1],
 )
 
 CLAIMS = (SUM, CAPACITY, DECAY, OVERFLOWS, EQUIVALENT, SIGNS)
