@@ -18,7 +18,11 @@ def draw_figure(findings: Findings):
     style.draw_predicted(panel, chosen, "rho", label="chosen by the indexer")
     style.draw_measured(panel, chosen, "rho")
     style.draw_predicted(
-        panel, cooler, "rho", series=1, label=r"0.06 around the best keys of a cooler head, of spread $\rho\sigma$"
+        panel,
+        cooler,
+        "rho",
+        series=1,
+        label=r"about what the best keys of a cooler head leave out, of spread $\rho\sigma$",
     )
     best = chosen[0].rival
     assert best is not None

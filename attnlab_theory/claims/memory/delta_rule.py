@@ -94,7 +94,7 @@ GATED = Claim(
     resolution=0.05,
     settings=(
         *(_read(8, 7, decay=0.8), _read(16, 15, decay=0.8), _read(32, 31, decay=0.8)),
-        *(_read(32, 31, decay=0.95), _read(32, 31, beta=0.5, decay=0.95)),
+        *(_read(32, 31, decay=0.95), _read(16, 15, beta=0.5, decay=0.8)),
     ),
     rival=Rival(
         statement="A gate changes nothing: the rule forgets by itself.",
