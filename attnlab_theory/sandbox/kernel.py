@@ -55,8 +55,13 @@ SOCKET = (41, 198)
 
 FAMILIES = (2, 10)
 """The sockets that may be made: those that end at a network namespace. Others may lead out of it: those to the host
-of a virtual machine, and local ones through a file beside the submission. Pairs of sockets, as pipes need, are made
-by another call."""
+of a virtual machine, and local ones through a file beside the submission."""
+
+PAIR = (53, 199)
+"""The number of the call that makes a pair of local sockets, as pipes need, for each of `PROCESSORS`."""
+
+STREAM, OF_TYPE = 1, 0xF
+"""The pairs that may be made, and the bits that say it. Half of another pair can send through a file."""
 
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
@@ -347,16 +352,19 @@ def _forbid_calls() -> bool:
     if machine not in PROCESSORS or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     here = list(PROCESSORS).index(machine)
-    load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
+    load, equal, at_least, masked, answer = 0x20, 0x15, 0x35, 0x54, 0x06
     # Beyond 2^30 are the same calls once more, for programs with short pointers.
     tests = [(equal, call[here]) for call in CALLS.values()] + [(at_least, 2**30)]
     # Where a step goes if it holds, and if it does not: on, to the answer that allows, to the one that refuses.
     steps = [(load, 4, "on", "on"), (equal, PROCESSORS[machine], "on", "refused"), (load, 0, "on", "on")]
     steps += [(test, number, "refused", "on") for test, number in tests]
-    steps += [(equal, SOCKET[here], "on", "allowed"), (load, 16, "on", "on")]
+    steps += [(equal, SOCKET[here], "on", "no socket"), (load, 16, "on", "on")]
     steps += [(equal, family, "allowed", "on") for family in FAMILIES[:-1]]
     steps += [(equal, FAMILIES[-1], "allowed", "refused")]
-    ends = {"allowed": len(steps), "refused": len(steps) + 1}
+    ends = {"no socket": len(steps)}
+    steps += [(equal, PAIR[here], "on", "allowed"), (load, 24, "on", "on"), (masked, OF_TYPE, "on", "on")]
+    steps += [(equal, STREAM, "allowed", "refused")]
+    ends |= {"allowed": len(steps), "refused": len(steps) + 1}
     program = [
         (code, ends.get(so, i + 1) - i - 1, ends.get(if_not, i + 1) - i - 1, value)
         for i, (code, value, so, if_not) in enumerate(steps)

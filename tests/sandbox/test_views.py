@@ -121,6 +121,24 @@ def test_no_socket_beside_a_submission_leads_out(folder, tmp_path, monkeypatch):
             assert submission() == errno.EPERM
 
 
+def test_no_pair_of_sockets_leads_out(folder, monkeypatch):
+    """Half of a pair that needs no connection would send to whoever listens beside the submission."""
+    monkeypatch.chdir(folder)
+    asking = "import socket\nimport numpy as np\ndef f():\n    found = []\n"
+    asking += "    for kind in (socket.SOCK_DGRAM, socket.SOCK_SEQPACKET, socket.SOCK_STREAM):\n"
+    asking += "        try: socket.socketpair(socket.AF_UNIX, kind)[0].sendto(b'x', {!r})\n"
+    asking += "        except OSError as error: found.append(error.errno)\n        else: found.append(0)\n"
+    (folder / "mine.py").write_text(asking.format(f"{folder}/near") + "    return np.array(found, float)\n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as near:
+        near.bind("near")
+        (folder / "near").chmod(0o777)
+        with Submission(f"{folder}/mine.py::f") as submission:
+            assert submission().tolist() == [errno.EPERM, errno.EPERM, errno.EISCONN]
+        near.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            near.recv(1)
+
+
 def test_a_folder_of_two_names_hides_under_both_what_begins_with_a_dot(folder, tmp_path):
     (folder / ".netrc").write_text("secret")
     (folder / ".ssh").mkdir()
