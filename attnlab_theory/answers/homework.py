@@ -103,6 +103,13 @@ class Homework:
     code_path: str = ""
     """The Python file beside it. Empty if no question needs one."""
     code: str = ""
+    modules: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The texts of what the Python file imports from its own folder, by their paths."""
+
+    @property
+    def read(self) -> list[Path]:
+        """The files that it was read from."""
+        return [Path(each) for each in (self.path, self.code_path, *self.modules) if each]
 
     @property
     def state(self) -> str:
@@ -110,7 +117,8 @@ class Homework:
         judged = [
             dataclasses.replace(each, points=None) for each in self.questions if each.signature or each.contract
         ]
-        return hashlib.sha256(f"{judged}{self.code}".encode()).hexdigest()[:16] if judged else ""
+        code = f"{self.code}{[*self.modules.values()]}" if self.modules else self.code
+        return hashlib.sha256(f"{judged}{code}".encode()).hexdigest()[:16] if judged else ""
 
     def refused(self, question: Question | None, key: str, value: Any, remedy: str) -> ValueError:
         """The error about a key of a question, with its line."""
@@ -210,7 +218,31 @@ def _homework(path: str, text: str, table: Mapping[str, Any], place: Path, *, ow
         text=text,
         code_path=code_path,
         code=code,
+        modules=_imported(place.parent, code),
     )
+
+
+def _imported(folder: Path, code: str) -> dict[str, str]:
+    """The modules of a folder that a text imports, and those that they import, by their paths.
+
+    Of a package, all its files. What is no Python is told of where it is loaded.
+    """
+    found: dict[str, str] = {}
+    left = [code]
+    while left:
+        try:
+            nodes = [*ast.walk(ast.parse(left.pop()))]
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+        for name in sorted({name.partition(".")[0] for name in names}):
+            for path in sorted({folder / f"{name}.py", *(folder / name).rglob("*.py")} - {*map(Path, found)}):
+                if path.is_file():
+                    text = inputs.content(path, most=MOST_BYTES).decode("utf-8-sig", "replace")
+                    found[str(path)] = text
+                    left.append(text)
+    return found
 
 
 def _question(table: Mapping[str, Any], refuse: Any, *, in_lab: bool) -> Question:

@@ -128,23 +128,22 @@ class Grade:
         for option, out in written.items():
             if out is not None and out.resolve().is_relative_to(place):
                 raise ValueError(f"{option} {out} lies among the submissions; name a place outside {self.folder}")
-        chosen_by = Path(self.rubric) if self.rubric.endswith(".toml") else None
-        code = Path(chosen.written.code_path) if chosen.written and chosen.written.code_path else None
-        for kept in (place, chosen_by, code, *written.values(), Path(tempfile.gettempdir())):
+        questions = [*chosen.written.read, *([Path(self.rubric)] if self.rubric.endswith(".toml") else [])]
+        for kept in (place, *questions, *written.values(), Path(tempfile.gettempdir())):
             if kept is not None and (inside := fences.visible(kept)):
                 raise ValueError(f"{kept} lies in {inside}, which every submission can read; move it elsewhere")
         if self.html is not None:
             pages = ["index.html", *(each.page for each in found)]
-            read = (chosen_by, code, path, self.csv, self.roster, self.gradescope)
+            read = (*questions, path, self.csv, self.roster, self.gradescope)
             files.make_folder(self.html, *pages, read=read, option="--html")
         if self.csv is not None:
-            files.refuse_unwritable(self.csv, chosen_by, code, path, self.roster, form=files.Form.TABLE)
+            files.refuse_unwritable(self.csv, *questions, path, self.roster, form=files.Form.TABLE)
         if self.gradescope is not None:
-            read = (chosen_by, code, path, self.csv, self.roster)
+            read = (*questions, path, self.csv, self.roster)
             files.refuse_unwritable(self.gradescope, *read, form=files.Form.AUTOGRADER)
         # A file that is no journal is refused where it is read.
         if files.is_ours(path, files.Form.JOURNAL):
-            files.refuse_unwritable(path, chosen_by, code, self.roster, form=files.Form.JOURNAL)
+            files.refuse_unwritable(path, *questions, self.roster, form=files.Form.JOURNAL)
         # Where nothing else protects the judge, this process is protected like those that judge.
         terms = Terms(rubric=chosen, time_limit=self.time_limit, seed=self.seed or 0, unfenced=self.unfenced)
         # A cluster that does not answer is told of before a journal is begun.

@@ -185,8 +185,7 @@ class Answers:
             return self._listed()
         if self.html is not None:
             own = self._own()
-            read = [Path(each) for each in (own.path, own.code_path) if each] if own else []
-            files.refuse_unwritable(self.html, *read, form=files.Form.ANSWERS)
+            files.refuse_unwritable(self.html, *(own.read if own else []), form=files.Form.ANSWERS)
         with interrupts.remembered() as pressed:
             return self._answer(pressed)
 

@@ -178,7 +178,11 @@ def view(path: Path, *, alone: bool, searched: bool) -> tuple[list[str], list[st
     wanted = [Path(place) for place in SYSTEM] + programs + own + [PACKAGE / "sandbox"]
     found = {str(place) for place in wanted if place.exists()}
     found |= {os.path.realpath(place) for place in found if place.count("/") > 1}
-    hidden = set() if searched else {str(PACKAGE), os.path.realpath(PACKAGE)}
+    # By every name by which it is in view: a folder may have several.
+    package = Path(os.path.realpath(PACKAGE))
+    above = {place: os.path.realpath(place) for place in found if package.is_relative_to(os.path.realpath(place))}
+    hidden = {str(Path(place, package.relative_to(real))) for place, real in above.items()}
+    hidden = set() if searched else {str(PACKAGE), str(package), *hidden}
     if not alone:
         # The folder may have two names, and each is in view.
         for folder in {str(own[0]), os.path.realpath(own[0])}:

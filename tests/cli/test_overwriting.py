@@ -34,6 +34,7 @@ reference = "half"
 answer = "x / 2"
 """
 OWN_CODE = """import numpy as np
+import helper
 def draw(rng, size): return {"x": rng.normal(size=size)}
 def half(x): return x / 2
 """
@@ -52,6 +53,7 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "points.toml").write_text(RUBRIC)
     (tmp_path / "own.toml").write_text(OWN_QUESTION)
     (tmp_path / "own.py").write_text(OWN_CODE)
+    (tmp_path / "helper.py").write_text("x = 1\n")
     (tmp_path / "target.py").write_text(TARGET)
     np.save("keys.npy", np.eye(2))
     np.savez("mine.npz", keys=np.eye(2))
@@ -80,6 +82,8 @@ READ = [
     [*GRADE, "--csv", "class/../points.toml"],
     ["grade", "class", "--homework", "own.toml", "--csv", "own.py"],
     ["answers", "--homework", "own.toml", "--html", "own.py"],
+    ["grade", "class", "--homework", "own.toml", "--csv", "helper.py"],
+    ["answers", "--homework", "own.toml", "--html", "helper.py"],
     ["answers", "--homework", "own.toml", "--html", "own.toml"],
     [*GRADE, "--csv", "one.jsonl", "--journal", "one.jsonl"],
     [*GRADE, "--journal", "points.toml"],

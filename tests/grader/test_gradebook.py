@@ -147,7 +147,7 @@ def test_of_a_name_what_a_terminal_cannot_show_is_written_out(name, written):
 
 
 def test_a_journal_knows_the_state_of_the_graders_code(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "GRADER", tmp_path)
+    monkeypatch.setattr(journal, "JUDGES", (tmp_path,))
     (tmp_path / "deep").mkdir()
     (tmp_path / "a.py").write_text("1")
     (tmp_path / "deep" / "b.py").write_text("2")

@@ -484,6 +484,15 @@ def test_a_journal_goes_on_after_other_points_and_not_after_another_reference(tm
     assert main([*command, written(tmp_path, TOML, f"{CODE}\nother = 1\n")]) == 0
     assert "another state of the homework" in capsys.readouterr().err
     assert asked == ["a.py", "a.py"]
+    # What the file imports counts, too, and what that imports.
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "helper.py").write_text("from parts.more import FACTOR\n")
+    (tmp_path / "parts" / "more.py").write_text("FACTOR = 1\n")
+    for factor, times in ((1, 3), (1, 3), (2, 4)):
+        (tmp_path / "parts" / "more.py").write_text(f"FACTOR = {factor}\n")
+        assert main([*command, written(tmp_path, TOML, f"import helper\n{CODE}")]) == 0
+        assert len(asked) == times
+    assert "another state of the homework" in capsys.readouterr().err
 
 
 OWN_CLAIM = """

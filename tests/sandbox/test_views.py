@@ -121,6 +121,19 @@ def test_no_socket_beside_a_submission_leads_out(folder, tmp_path, monkeypatch):
             assert submission() == errno.EPERM
 
 
+def test_the_reference_solutions_are_hidden_by_every_name_of_their_folder(folder, tmp_path, monkeypatch):
+    package = folder / "attnlab_theory"
+    package.mkdir()
+    (package / "solution").write_text("secret")
+    (package / "sandbox").symlink_to(PACKAGE / "sandbox")
+    other = tmp_path / "other"
+    other.symlink_to(folder)
+    monkeypatch.setattr(fences, "PACKAGE", package)
+    readable, hidden = fences.view(other / "mine.py", alone=False, searched=False)
+    assert {str(folder), str(other)} <= set(readable)
+    assert {f"{place}/attnlab_theory" for place in (folder, other)} <= set(hidden)
+
+
 def test_no_pair_of_sockets_leads_out(folder, monkeypatch):
     """Half of a pair that needs no connection would send to whoever listens beside the submission."""
     monkeypatch.chdir(folder)

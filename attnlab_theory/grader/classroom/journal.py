@@ -23,6 +23,8 @@ from attnlab_theory.grader.classroom.marks import Mark, Terms
 from attnlab_theory.grader.classroom.rubric import RUBRICS
 
 GRADER = Path(__file__).parents[1]
+JUDGES = (GRADER, GRADER.with_name("sandbox"))
+"""The rooms whose code decides a mark, as far as it is not a question's own."""
 
 BEGINNING = b'{"graded": "'
 """How the first line of every journal begins."""
@@ -213,8 +215,9 @@ def _heading(terms: Terms) -> dict[str, Any]:
 
 
 def _code() -> str:
-    """A hash of the grader's own files."""
+    """A hash of the files that read submissions, run and judge them."""
     total = hashlib.sha256()
-    for path in sorted(GRADER.rglob("*.py")):
-        total.update(str(path.relative_to(GRADER)).encode() + path.read_bytes())
+    for room in JUDGES:
+        for path in sorted(room.rglob("*.py")):
+            total.update(str(path.relative_to(room)).encode() + path.read_bytes())
     return total.hexdigest()[:16]
