@@ -153,13 +153,22 @@ class TestKey:
         ("change", "said"),
         [
             (lambda home: home.chmod(0o777), "must belong to whoever grades"),
+            (lambda home: home.parent.chmod(0o1777), "is open to everybody"),
             (lambda home: (home / "journal.key").chmod(0o644), "must belong to whoever grades"),
             (lambda home: (home / "journal.key").write_bytes(b""), "is not a key of attnlab grade"),
             (lambda home: linked(home / "journal.key"), "must belong to whoever grades"),
             (lambda home: linked(home), "must belong to whoever grades"),
             (lambda home: os.chown(home, 12345, 12345), "must belong to whoever grades"),
         ],
-        ids=["a folder for all", "a key for all", "empty", "a link", "a linked folder", "of another"],
+        ids=[
+            "a folder for all",
+            "one above it for all",
+            "a key for all",
+            "empty",
+            "a link",
+            "a linked folder",
+            "of another",
+        ],
     )
     def test_what_others_may_write_is_no_place_for_it(self, home, change, said):
         journal.key()

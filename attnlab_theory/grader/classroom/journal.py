@@ -32,6 +32,8 @@ BEGINNING = b'{"graded": "'
 KEY = 32
 """Bytes of a key."""
 
+_ELSEWHERE = "set XDG_CONFIG_HOME to a folder of your own"
+
 UNREADABLE = (json.JSONDecodeError, UnicodeDecodeError, TypeError, LookupError, RecursionError, AttributeError)
 """The errors of reading a line that this module has not written."""
 
@@ -164,6 +166,10 @@ def key() -> bytes:
         raise ValueError("attnlab grade keeps the key of its journals at home: set the variable HOME") from None
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if hasattr(os, "geteuid") and os.stat(home.parent).st_mode & stat.S_IWOTH:
+            raise ValueError(
+                f"{home.parent} is open to everybody, and the key of journals would lie there: {_ELSEWHERE}"
+            )
         _refuse_shared(home, os.lstat(home), 0o022, stat.S_ISDIR)
         path = home / "journal.key"
         if not os.path.lexists(path):
@@ -195,7 +201,7 @@ def _refuse_shared(path: Path, found: os.stat_result, others: int, wanted: Calla
     if not wanted(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & others:
         raise ValueError(
             f"{path} must belong to whoever grades, and to nobody else, for it keeps the key of journals: move it "
-            "away, or set XDG_CONFIG_HOME"
+            f"away, or {_ELSEWHERE}"
         )
 
 
