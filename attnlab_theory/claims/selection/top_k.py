@@ -69,7 +69,7 @@ FIFTH = foil(
     statement="A fifth of the keys, the heaviest, carry nineteen twentieths of the weight.",
     source="mathematics/selection.md#what-the-best-k-leave-out; Zhang et al. 2023, a fifth of the cache is enough",
     predict=Interval.at_most(0.05),
-    settings=(Read(n=64, k=13, sigma=2.0, rho=1.0),),
+    settings=tuple(Read(n=64, k=13, sigma=sigma, rho=1.0) for sigma in (1.0, 2.0)),
     stated={},
 )
 
@@ -193,13 +193,13 @@ BLOCK = Claim(
     draw=_block_is_read,
     bound=proportion(),
     resolution=0.08,
-    settings=(Blocks(blocks=64, size=4, k=4, mu=4.0), Blocks(blocks=64, size=16, k=4, mu=4.0)),
+    settings=tuple(Blocks(blocks=64, size=size, k=k, mu=4.0) for size, k in ((4, 4), (16, 4), (16, 1))),
     rival=Rival(
         statement="The block is found by chance alone.",
         source="the needle taken for lost in the mean",
         predict=lambda s: Interval.point(s.k / s.blocks),
     ),
-    stated={"size": 16},
+    stated={"size": 16, "k": 4},
     chunk=256,
 )
 
