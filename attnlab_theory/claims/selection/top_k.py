@@ -192,7 +192,7 @@ BLOCK = Claim(
     predict=lambda s: Interval.point(theory.mean_block_kept(s.blocks, s.size, s.k, s.mu)),
     draw=_block_is_read,
     bound=proportion(),
-    resolution=0.08,
+    resolution=lambda s: min(0.08, 0.4 * (theory.mean_block_kept(s.blocks, s.size, s.k, s.mu) - s.k / s.blocks)),
     settings=tuple(Blocks(blocks=64, size=size, k=k, mu=4.0) for size, k in ((4, 4), (16, 4), (16, 1))),
     rival=Rival(
         statement="The block is found by chance alone.",
