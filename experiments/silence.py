@@ -12,8 +12,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (panel,) = style.panels(
-        "Silence needs no sink: once there are twice as many values as dimensions,\n"
-        "some weights give exactly 0 half of the time"
+        "Silence needs no sink: with twice as many values\nas dimensions, some weights give exactly 0 half of the time"
     )
     for series, (d, where) in enumerate(DIMENSIONS.items()):
         chance = findings.of("silence-needs-twice-as-many-values-as-dimensions", d=d)
@@ -23,13 +22,14 @@ def draw_figure(findings: Findings):
     style.draw_refuted(panel, needed, "n", label=f"said to need a sink: at most {needed[0].predicted.high:g}")
     panel.set_xscale("log", base=2)
     panel.set(
-        ylim=(-0.03, 1.05),
+        ylim=(-0.03, 1.45),
         xlabel="number of random values, $n$",
         ylabel="chance that some weights\nof the values give exactly 0",
     )
+    panel.set_yticks([0, 0.25, 0.5, 0.75, 1])
     panel.set_xticks([3, 4, 8, 12, 16, 24], ["3", "4", "8", "12", "16", "24"])
     panel.minorticks_off()
-    panel.legend(loc="lower right", fontsize=9)
+    panel.legend(loc="upper left", fontsize=9)
     style.legend(figure)
     return figure
 
