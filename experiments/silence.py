@@ -12,7 +12,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (panel,) = style.panels(
-        "Silence needs no sink: with twice as many values\nas dimensions, some weights give exactly 0 half of the time"
+        "Silence needs no sink: with twice as many values\n"
+        "as dimensions, some weights give exactly 0 half of the time"
     )
     for series, (d, where) in enumerate(DIMENSIONS.items()):
         chance = findings.of("silence-needs-twice-as-many-values-as-dimensions", d=d)
