@@ -243,8 +243,11 @@ def order(judge: Judge) -> Finding:
     have to differ.
     """
     seeds, chosen = range(10), judge.convention.chosen
-    for causal in (False, True) if chosen["causal"] == "asked" else (None,):
-        case = judge.cases([{"seed": 5, "length": 17, "causal": causal, "edits": short(chosen)}])[0]
+    flags = (False, True) if chosen["causal"] == "asked" else (None,)
+    # Keys that grow, beyond two blocks of 64: running maxima of stabilisers change from block to block.
+    asked = ((17, short(chosen)), (130, short(chosen, GROWING)))
+    for (length, edits), causal in itertools.product(asked, flags):
+        case = judge.cases([{"seed": 5, "length": length, "causal": causal, "edits": edits}])[0]
         other = case.replaced(edits=[*case.edits, "k, v = (x[:, :, ::-1] for x in (k, v))"])
         right, given = (drawn(judge, each, seeds) for each in (case, other))
         far = np.abs(given - right)[..., -1, :]
