@@ -3,6 +3,7 @@
 If a worker dies, another worker calls its function once more. What a lost worker still sends is dropped.
 """
 
+import asyncio
 import contextlib
 import os
 import pickle
@@ -32,7 +33,10 @@ PATIENCE = 60.0
 """Seconds to wait for a new worker if all have gone."""
 
 CONNECTING = 10.0
-"""Seconds in which a scheduler must answer."""
+"""Seconds in which a scheduler must be reached. Half as many more it has to greet whoever asks."""
+
+SILENT = 2.0
+"""Seconds of waiting after which a person is told for what."""
 
 PASSED = ("JAX_", "XLA_", "OPENBLAS_", "OMP_")
 """Beginnings of the environment variables that every worker gets from here."""
@@ -80,14 +84,16 @@ class Cluster:
         self._ours, self._processor = worker.identity(), worker.processor()
         self._free, self._busy, self._cores = threading.Condition(), set[str](), dict[str, int]()
         self._closed, self._looked, self._there, self._proven = False, -COUNTING, set[str](), set[str]()
-        self._client = _client(address)
-        try:
-            self._look()
-            if not self._there:
-                raise ValueError(f"{address} has no workers: start some with `dask worker {address} --nthreads 1`")
-        except BaseException:
-            self._client.close()
-            raise
+        with _announced(address, self._tell):
+            self._client = _client(address)
+            try:
+                self._look()
+                if not self._there:
+                    start = f"start some with `dask worker {address} --nthreads 1`"
+                    raise ValueError(f"{address} has no workers: {start}")
+            except BaseException:
+                self._client.close()
+                raise
 
     def __enter__(self) -> "Cluster":
         return self
@@ -263,6 +269,18 @@ def _tell(text: str) -> None:
 _GONE = {"KilledWorker", "CancelledError", "FutureCancelledError", "CommClosedError"}
 
 
+@contextlib.contextmanager
+def _announced(address: str, tell: Callable[[str], None]) -> Iterator[None]:
+    """A block that waits for a scheduler. If it takes long, a line says so."""
+    timer = threading.Timer(SILENT, tell, [f"waiting for {address} ..."])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def _client(address: str) -> Any:
     try:
         from distributed import Client
@@ -270,7 +288,25 @@ def _client(address: str) -> Any:
         raise ValueError("--cluster needs Dask: pip install 'attnlab[cluster]'") from None
     if not address.startswith(("tcp://", "tls://")):
         raise ValueError(f"--cluster is the address of a Dask scheduler, tcp://HOST:PORT, not {address!r}")
+
+    class Patient(Client):
+        """A client that gives up. Dask's own waits without end for the greeting of whatever listens there."""
+
+        async def _ensure_connected(self, timeout: float | None = None) -> None:
+            try:
+                await asyncio.wait_for(super()._ensure_connected(timeout=timeout), 1.5 * (timeout or CONNECTING))
+            except (OSError, ImportError):
+                raise
+            except Exception as error:
+                # A greeting of another protocol is read as the length of a message.
+                raise OSError(f"{type(error).__name__}: {error}") from error
+
     try:
-        return Client(address, timeout=CONNECTING, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
+        return Patient(address, timeout=CONNECTING, set_as_default=False)
+    except TimeoutError as error:
+        raise ValueError(
+            f"what listens at {address} does not answer as a Dask scheduler: name another address, or start one "
+            "with `dask scheduler`"
+        ) from error
+    except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {address}: start one with `dask scheduler`") from error

@@ -5,6 +5,7 @@ import json
 import operator
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -172,6 +173,8 @@ def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
     told = []
     with Cluster(address, tell=told.append) as cluster:
         assert cluster.call(kills_its_worker, tmp_path, 1) == 1
+    # A machine that is busy waits for the scheduler, and says so.
+    told = [line for line in told if not line.startswith("waiting for ")]
     assert [line.endswith("is gone: its work is done again") for line in told] == [True]
 
 
@@ -243,6 +246,23 @@ def test_a_wrong_address_is_one_line(given, said, tmp_path, capsys, monkeypatch)
     err = capsys.readouterr().err
     assert said in err
     assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_port_that_never_answers_is_one_line(tmp_path, capsys, monkeypatch):
+    """Waits a second for a port that listens and says nothing."""
+    monkeypatch.setattr(client, "CONNECTING", 0.5)
+    monkeypatch.setattr(client, "SILENT", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        # Else who waits without end would end no test.
+        closing = threading.Timer(10, listening.close)
+        closing.start()
+        assert main(["run", "copying", "--cluster", address, "--out", str(tmp_path)]) == 2
+        closing.cancel()
+    waiting, said = capsys.readouterr().err.splitlines()
+    assert waiting == f"waiting for {address} ..."
+    assert said.startswith(f"attnlab: what listens at {address} does not answer as a Dask scheduler: name another")
     assert not list(tmp_path.iterdir())
 
 
