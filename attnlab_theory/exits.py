@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from attnlab_theory import files, interrupts
+from attnlab_theory import compilation, files, interrupts
 
 UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -47,9 +47,10 @@ LEAST = {
     "RLIMIT_DATA": (5 * 10**8, "bytes of data", "ulimit -d"),
     "RLIMIT_STACK": (2**20, "bytes of stack", "ulimit -s"),
     "RLIMIT_CPU": (0, "s of a processor", "ulimit -t"),
+    "RLIMIT_NOFILE": (32, "open files", "ulimit -n"),
     "memory.max": (0, "bytes of memory", "the limit of its control group"),
 }
-"""Limits that end the process without a word: the least that it needs, the unit, and where they are set."""
+"""Limits that end the process, or leave it no word: the least that it needs, the unit, and where they are set."""
 
 USUAL = 8 * 10**6
 """The stack that systems give every process, in bytes. So much is no limit."""
@@ -80,21 +81,22 @@ def _of_control_groups() -> list[int]:
     return [min(found)] if found and min(found) < 2**60 else []
 
 
-def narrow(*, memory: bool = True, time: bool = False) -> str:
+def narrow(*, memory: bool = True, time: bool = False, opened: bool = False) -> str:
     """The limits of this process, in words; nothing if it has none.
 
     Args:
         memory: whether those of memory are meant.
         time: whether those of time are meant.
+        opened: whether that of open files is meant.
     """
-    asked = {name: time if name == "RLIMIT_CPU" else memory for name in LEAST}
-    found = {name: most for name, most in limits().items() if asked[name]}
+    asked = {"RLIMIT_CPU": time, "RLIMIT_NOFILE": opened}
+    found = {name: most for name, most in limits().items() if asked.get(name, memory)}
     narrow = {name: most for name, most in found.items() if name != "RLIMIT_STACK" or most < USUAL}
     return " and ".join(f"{most:,} {LEAST[name][1]} ({LEAST[name][2]})" for name, most in narrow.items())
 
 
 def refuse_cramped() -> None:
-    """Refuse to begin in a process that may have too little memory to say so later.
+    """Refuse to begin in a process that may have too little memory, or too few files, to say so later.
 
     Raises:
         ValueError: naming the limit.
@@ -181,6 +183,8 @@ def _in_one_line(command: Callable[[], int]) -> int:
     except OSError as error:
         if error.errno == errno.ENOENT and _is_nowhere():
             return refuse("the folder in which this command began is gone: change to another one")
+        if error.errno == errno.EMFILE and (most := narrow(memory=False, opened=True)):
+            return refuse(f"too many files are open: this process may have {most}: raise it")
         return refuse(": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error))
     except (MemoryError, OverflowError) as error:
         # numpy says how much was wanted; Python itself says nothing.
@@ -189,9 +193,8 @@ def _in_one_line(command: Callable[[], int]) -> int:
     except RuntimeError as error:
         # So jax says that there is no memory, or no such device; anything else is a mistake of ours and keeps its
         # traceback.
-        platforms = os.environ.get("JAX_PLATFORMS", "")
-        if platforms and str(error).startswith("Unable to initialize backend"):
-            return refuse(f"JAX_PLATFORMS={platforms} names no device of this machine: unset it, or say cpu")
+        if missing := compilation.missing_device(error):
+            return refuse(str(missing))
         # So older Pythons say that a path has no end.
         if str(error).startswith("Symlink loop from"):
             return refuse(f"{error}: name another file or folder")

@@ -66,6 +66,7 @@ def check_answer(
         ValueError: if the question has no contract, or `at` describes none of its cases.
         Faulty: if somebody's own question is at fault.
         BrokenAnswer: if there is no such file or function.
+        Exception: what the lab itself raised, as it was raised. No answer is at fault then.
     """
     contract = contract_of(question) if isinstance(question, str) else question
     only = replay.case_of(contract, at) if at else None
@@ -85,6 +86,8 @@ def check_answer(
         except BrokenAnswer as error:
             broken = error
     broken = broken or search.broken
+    if search.failed is not None:
+        raise search.failed
     if search.faulty is not None:
         raise search.faulty
     if broken is not None and broken.reason is None:
@@ -120,6 +123,7 @@ class _Search:
         self.smallest: Counterexample | None = None
         self.broken: BrokenAnswer | None = None
         self.faulty: Faulty | None = None
+        self.failed: Exception | None = None
         self.hint = ""
         self.undecided = 0
         self.misread = ""
@@ -222,6 +226,10 @@ class _Search:
         except Faulty as error:
             # Hypothesis would take it for a wrong answer, and shrink.
             self.faulty = error
+            raise _Stop from None
+        except Exception as error:
+            # The lab failed, and no answer did: a device may be missing, or there is a mistake of ours.
+            self.failed = error
             raise _Stop from None
 
     def again(self, *arguments: Any) -> Answer:

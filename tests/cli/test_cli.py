@@ -1,5 +1,6 @@
 """The front door: help, one-line refusals, and lazily imported rooms."""
 
+import errno
 import importlib
 import io
 import json
@@ -238,15 +239,24 @@ def test_closed_streams_are_opened_anew_and_others_stay(tmp_path):
     assert (done.stdout, done.stderr) == ("True True True\n", "")
 
 
-@pytest.mark.slow("no file is a pipe that nobody reads, and other refusals of paths, stay inside")
-@pytest.mark.parametrize("platform", ["nonsense", "tpu"])
-def test_a_platform_that_is_not_there_is_one_line(platform):
-    """Starts the command in a process of its own: jax reads the variable once."""
-    command = [sys.executable, "-m", "attnlab_theory", "doctor"]
+@pytest.mark.slow("the errors of jax by which this is told stay inside")
+@pytest.mark.parametrize(("platform", "what"), [("nonsense", "doctor"), ("tpu", "check"), ("cpu,tpu", "grade")])
+def test_a_platform_that_is_not_there_is_one_line(platform, what, tmp_path):
+    """Starts the command in a process of its own: jax reads the variable once. An answer gets no mark."""
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "mine.py").write_text("def q2b(keys, a, b):\n    return 1e4 * (keys[a] + keys[b])\n")
+    given = {
+        "doctor": [],
+        "check": [f"{tmp_path}/class/mine.py::q2b", "--question", "practical4/2b"],
+        "grade": [f"{tmp_path}/class", "--rubric", "practical4"],
+    }
+    command = [sys.executable, "-m", "attnlab_theory", what, *given[what]]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"JAX_PLATFORMS": platform})
     line = f"attnlab: JAX_PLATFORMS={platform} names no device of this machine: unset it, or say cpu"
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == line
+    assert len(done.stderr.splitlines()) <= 2, "and before it the number of submissions"
+    assert not done.stdout
 
 
 def test_a_user_without_a_home_is_told_the_version(monkeypatch, capsys):
@@ -324,6 +334,19 @@ def test_a_limit_of_time_that_ends_a_command_is_named_in_a_line():
     crash = "from attnlab_theory.sandbox import processes; import os; processes.supervised(os.abort)"
     done = subprocess.run([sys.executable, "-c", limit + crash], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (-signal.SIGABRT, "")
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_too_many_open_files_name_the_limit(monkeypatch, capsys, limited):
+    monkeypatch.setattr(exits, "limits", lambda: {"RLIMIT_NOFILE": 1_024} if limited else {})
+
+    def fail():
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    assert exits.exit_code(fail) == 2
+    said = "too many files are open: this process may have 1,024 open files (ulimit -n): raise it"
+    assert capsys.readouterr().err == f"attnlab: {said if limited else os.strerror(errno.EMFILE)}\n"
+    assert not exits.narrow(time=True), "no other line names it"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no folder goes while a process is in it")

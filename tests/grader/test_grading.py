@@ -365,6 +365,18 @@ def test_a_parameter_that_no_call_passes_is_told(tmp_path, more, notes):
     assert check_answer(f"{tmp_path}/mine.py::query", "uw/1.3.2").notes == notes
 
 
+def test_a_fault_of_the_lab_is_raised_as_it_is_and_blames_no_answer(judged, monkeypatch):
+    """Hypothesis would take it for a miss, try smaller cases, and raise a group of errors."""
+    faults = [RuntimeError("Unable to initialize backend 'tpu'")]
+
+    def fails(*_):
+        raise faults.pop() if faults else ValueError("asked again")
+
+    monkeypatch.setattr(subspaces.TwoSubspaces, "measure", fails)
+    with pytest.raises(RuntimeError, match="Unable to initialize backend"):
+        judged("cs224n/1b.i", "return basis @ basis.T")
+
+
 def test_judging_leaves_nothing_in_the_working_folder(judged, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from attnlab_theory.compilation import NoDevice
 from attnlab_theory.grader.classroom import marking
 from attnlab_theory.grader.classroom.marks import MISSING, NOT_JUDGED, Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
@@ -29,6 +30,21 @@ def test_after_a_late_question_the_next_has_less_time_and_after_two_nobody_is_as
     )
     assert others
     assert {(other["reason"], other["by_hand"]) for other in others} == {(NOT_JUDGED, True)}
+
+
+def test_a_platform_that_is_not_there_leaves_no_submission_to_a_person(monkeypatch):
+    def fails(*_, **__):
+        raise RuntimeError("Unable to initialize backend 'tpu': there is none")
+
+    monkeypatch.setattr(marking, "check_answer", fails)
+    monkeypatch.setattr(marking, "drawn_cases", lambda *_: None)
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu,tpu")
+    terms = Terms(rubric=rubric_of("uw"), time_limit=32.0)
+    with pytest.raises(NoDevice, match="JAX_PLATFORMS=cpu,tpu names no device of this machine: unset it, or say"):
+        marking.marks_of_files({"mine.py": b"def q1_2_1(keys): return keys[0]"}, terms)
+    # Without that variable it is a mistake of ours.
+    monkeypatch.delenv("JAX_PLATFORMS")
+    assert "the lab failed" in str(marking.marks_of_files({"mine.py": b"def q1_2_1(keys): return 1"}, terms))
 
 
 @pytest.mark.parametrize(

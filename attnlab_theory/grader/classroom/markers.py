@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from attnlab_theory import files
+from attnlab_theory.compilation import NoDevice
 from attnlab_theory.cores import cores
 from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_in
 from attnlab_theory.grader.classroom.marks import Mark, Terms
@@ -69,6 +70,9 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
 
     Yields:
         A submission, and a mark for each part of the rubric, or a line that says why there are none.
+
+    Raises:
+        NoDevice: if jax cannot compute here.
     """
     left = deque((hand_in, 1) for hand_in in work)
     running: dict[Any, tuple[_Marker, HandIn, int]] = {}
@@ -102,6 +106,8 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
                             left.append((hand_in, 2))
                             continue
                         found = ENDED_TWICE
+                    if isinstance(found, NoDevice):
+                        raise found
                     yield hand_in, found
         finally:
             left_over = [*idle, *(marker for marker, _, _ in running.values())]
@@ -184,7 +190,10 @@ def _serve(connection: "Connection", terms: Terms, scratch: Path) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             handed_in = _unchanged(connection.recv())
-            found = handed_in if isinstance(handed_in, str) else marks_of_files(handed_in, terms)
+            try:
+                found = handed_in if isinstance(handed_in, str) else marks_of_files(handed_in, terms)
+            except NoDevice as error:
+                found = error
             connection.send(found)
 
 

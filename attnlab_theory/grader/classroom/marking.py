@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attnlab_theory import files
+from attnlab_theory.compilation import missing_device
 from attnlab_theory.grader.cases import drawn_cases
 from attnlab_theory.grader.classroom import versions
 from attnlab_theory.grader.classroom.hand_ins import SUFFIXES, stage
@@ -68,6 +69,9 @@ def marks_of_files(handed_in: Mapping[str, bytes], terms: Terms) -> dict[str, Ma
 
     Returns:
         A mark for each question of the rubric, by its part; or a line that says why there are none.
+
+    Raises:
+        NoDevice: if this machine lacks the platform on which jax must compute: then no submission can be judged.
     """
     folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="attnlab-")))
     # The submission may be another user.
@@ -78,6 +82,8 @@ def marks_of_files(handed_in: Mapping[str, bytes], terms: Terms) -> dict[str, Ma
     except ValueError as error:
         return str(error)
     except Exception as error:
+        if missing := missing_device(error):
+            raise missing from None
         # Whoever grades sees where, and whoever is graded sees no path.
         traceback.print_exc()
         return f"the lab failed: {type(error).__name__}; it is a mistake of attnlab, and none of this file"
