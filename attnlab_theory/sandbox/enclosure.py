@@ -48,8 +48,9 @@ class Enclosure:
     """A child that waits for a file to load, inside as many fences as the system allows. Use it in a `with` block.
 
     Raises:
-        ValueError: on entering the block, if the user inside the fences cannot read the file, or Python's own, or
-            if the fence `files` stands on this system, and not around this file.
+        ValueError: on entering the block, if the user inside the fences cannot read the file, or Python's own, if
+            the file is a link that leads out of view, or if the fence `files` stands on this system, and not around
+            this file.
         RuntimeError: on entering the block, if the launcher itself fails.
     """
 
@@ -67,10 +68,7 @@ class Enclosure:
         if "unreadable" in hello:
             # Nobody's fault but the system's, so that it is no word on the submission.
             self._block.close()
-            raise ValueError(
-                f"the submission runs as another user, who cannot read {hello['unreadable']}; put it, and Python, "
-                "where everybody may read, or judge as a user who is not root"
-            )
+            raise ValueError(self._unreadable(hello["unreadable"], hello["errno"]))
         in_force = set(hello.get("in_force", ()))
         why = hello.get("unviewable", "")
         if "view" not in in_force and self._bubblewrap_said and fences.bubblewrap_works():
@@ -89,6 +87,19 @@ class Enclosure:
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._block.close()
+
+    def _unreadable(self, place: str, number: int) -> str:
+        """Why a place cannot be read inside the fences, and what to do about it."""
+        if number == errno.ENOENT and place == str(self._path.absolute()) and self._path.is_symlink():
+            target = os.path.realpath(self._path)
+            return (
+                f"{self._path} is a link to {target}, where no submission can look: put the file itself there, or "
+                f"name {target}"
+            )
+        return (
+            f"the submission runs as another user, who cannot read {place}: {os.strerror(number)}; put it, and "
+            "Python, where everybody may read, or judge as a user who is not root"
+        )
 
     def exceeds_memory(self) -> bool:
         """Whether the kernel has ended a process of the submission for its memory."""

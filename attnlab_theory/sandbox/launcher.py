@@ -80,7 +80,7 @@ def main(plan: dict[str, Any]) -> None:
         try:
             os.close(os.open(needed, os.O_RDONLY))
         except OSError as error:
-            return print(json.dumps({"unreadable": f"{needed}: {error.strerror}"}))
+            return print(json.dumps({"unreadable": needed, "errno": error.errno}))
     return child.main(in_force, notebook)
 
 

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import re
+import shutil
 import socket
 import sys
 from pathlib import Path
@@ -160,6 +162,18 @@ def test_a_folder_of_two_names_hides_under_both_what_begins_with_a_dot(folder, t
     other.symlink_to(folder)
     hidden = [f"{each}/{name}" for each in (folder, other) for name in (".netrc", ".ssh/key", ".ssh")]
     assert not any(seen(other, *hidden, written=[folder / ".ssh"]))
+
+
+def test_a_file_that_is_a_link_out_of_view_is_refused_with_a_remedy(folder, secret):
+    secret.write_text("def f(): return 1")
+    for link, target in ((folder / "mine.py", secret), (folder / "other.py", folder / "near.py")):
+        link.symlink_to(target)
+    shutil.copy(secret, folder / "near.py")
+    said = f"{folder}/mine.py is a link to {secret}, where no submission can look: put the file itself there, or"
+    with pytest.raises(ValueError, match=re.escape(said)), Submission(f"{folder}/mine.py::f"):
+        pass
+    with Submission(f"{folder}/other.py::f") as submission:
+        assert submission() == 1
 
 
 def test_too_many_hidden_files_are_refused_with_a_remedy(folder, secret):
