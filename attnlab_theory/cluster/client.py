@@ -301,12 +301,14 @@ def _client(address: str) -> Any:
                 # A greeting of another protocol is read as the length of a message.
                 raise OSError(f"{type(error).__name__}: {error}") from error
 
+    start = "start one with `dask scheduler`"
+    # Without a certificate Dask does not even try.
+    start += ", and name your certificate in Dask's configuration" if address.startswith("tls") else ""
     try:
         return Patient(address, timeout=CONNECTING, set_as_default=False)
     except TimeoutError as error:
         raise ValueError(
-            f"what listens at {address} does not answer as a Dask scheduler: name another address, or start one "
-            "with `dask scheduler`"
+            f"what listens at {address} does not answer as a Dask scheduler: name another address, or {start}"
         ) from error
     except (OSError, ValueError) as error:
-        raise ValueError(f"no Dask scheduler answers at {address}: start one with `dask scheduler`") from error
+        raise ValueError(f"no Dask scheduler answers at {address}: {start}") from error

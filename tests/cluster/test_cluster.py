@@ -237,6 +237,7 @@ def test_a_worker_that_is_not_able_is_refused_before_its_first_work(address):
     [
         ("localhost:1", "--cluster is the address of a Dask scheduler, tcp://HOST:PORT, not 'localhost:1'"),
         ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9"),
+        ("tls://127.0.0.1:9", "start one with `dask scheduler`, and name your certificate in Dask's configuration"),
     ],
 )
 def test_a_wrong_address_is_one_line(given, said, tmp_path, capsys, monkeypatch):
