@@ -1,4 +1,4 @@
-"""How XLA compiles, on which platforms, and where compiled programs are kept: all by the environment.
+"""How XLA compiles, and where compiled programs are kept. Each function only sets the environment.
 
 jax finds a kept program by the program itself, the versions, the processor and the flags. So commands, scripts and
 tests that compile with the same flags share what they compile.
@@ -23,19 +23,6 @@ IN_HASTE = (
 
 DEVICES = "--xla_force_host_platform_device_count"
 """The flag that makes several devices of a processor."""
-
-
-class NoDevice(ValueError):
-    """JAX_PLATFORMS names a platform that this machine lacks. No submission is at fault."""
-
-
-def missing_device(error: BaseException) -> NoDevice | None:
-    """What an error of jax says of JAX_PLATFORMS; None if it says something else."""
-    named = os.environ.get("JAX_PLATFORMS", "")
-    says_so = isinstance(error, RuntimeError) and str(error).startswith("Unable to initialize backend")
-    if not named or not says_so:
-        return None
-    return NoDevice(f"JAX_PLATFORMS={named} names no device of this machine: unset it, or say cpu")
 
 
 def keep_programs() -> None:

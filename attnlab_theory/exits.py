@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from attnlab_theory import compilation, files, interrupts
+from attnlab_theory import files, interrupts
 
 UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -171,6 +171,20 @@ def _written_out(found: re.Match[str]) -> str:
     return "".join(f"\\x{n:02x}" if n < 256 else f"\\u{n:04x}" if n < 65536 else f"\\U{n:08x}" for n in codes)
 
 
+class NoDevice(ValueError):
+    """JAX_PLATFORMS names a platform that this machine lacks. No submission is at fault."""
+
+
+def missing_device(error: BaseException) -> NoDevice | None:
+    """What an error of jax says of JAX_PLATFORMS; None if it says something else."""
+    named = os.environ.get("JAX_PLATFORMS", "")
+    # jax has no type of its own for this.
+    says_so = isinstance(error, RuntimeError) and str(error).startswith("Unable to initialize backend")
+    if not named or not says_so:
+        return None
+    return NoDevice(f"JAX_PLATFORMS={named} names no device of this machine: unset it, or say cpu")
+
+
 def _in_one_line(command: Callable[[], int]) -> int:
     try:
         with interrupts.remembered():
@@ -193,7 +207,7 @@ def _in_one_line(command: Callable[[], int]) -> int:
     except RuntimeError as error:
         # So jax says that there is no memory, or no such device; anything else is a mistake of ours and keeps its
         # traceback.
-        if missing := compilation.missing_device(error):
+        if missing := missing_device(error):
             return refuse(str(missing))
         # So older Pythons say that a path has no end.
         if str(error).startswith("Symlink loop from"):

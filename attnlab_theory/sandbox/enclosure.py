@@ -48,9 +48,9 @@ class Enclosure:
     """A child that waits for a file to load, inside as many fences as the system allows. Use it in a `with` block.
 
     Raises:
-        ValueError: on entering the block, if the user inside the fences cannot read the file, or Python's own, if
-            the file is a link that leads out of view, or if the fence `files` stands on this system, and not around
-            this file.
+        ValueError: on entering the block, if the user inside the fences cannot read the file, or Python's own. Also
+            if the file is a link that leads out of view, or if the fence `files` stands on this system and not
+            around this file.
         RuntimeError: on entering the block, if the launcher itself fails.
     """
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlab_theory.compilation import NoDevice
+from attnlab_theory.exits import NoDevice
 from attnlab_theory.grader.classroom import marking
 from attnlab_theory.grader.classroom.marks import MISSING, NOT_JUDGED, Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of

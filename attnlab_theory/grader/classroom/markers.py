@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from attnlab_theory import files
-from attnlab_theory.compilation import NoDevice
 from attnlab_theory.cores import cores
+from attnlab_theory.exits import NoDevice
 from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_in
 from attnlab_theory.grader.classroom.marks import Mark, Terms
 from attnlab_theory.sandbox.processes import Server, ready

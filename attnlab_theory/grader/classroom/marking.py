@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attnlab_theory import files
-from attnlab_theory.compilation import missing_device
+from attnlab_theory.exits import missing_device
 from attnlab_theory.grader.cases import drawn_cases
 from attnlab_theory.grader.classroom import versions
 from attnlab_theory.grader.classroom.hand_ins import SUFFIXES, stage
