@@ -62,11 +62,12 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
     loaded: list[Callable[..., Any]] = []
 
     def load() -> list[dict[str, Any]]:
-        module, found["left_out"], unknown = _opened(path, notebook)
+        module, left = _opened(path, notebook)
+        found["left_out"] = left.told if left else ""
         found["function"], function = _function(module, first["names"])
-        if unknown and (name := notebook.unset_name(function, module, unknown)):
-            at = f"{unknown[name]} would set, and code does not run that line"
-            raise Broken(f"cannot be judged by code: it reads {name}, which {at}", "inconclusive")
+        if left and left.unknown and (name := notebook.unset_name(found["function"], module, left)):
+            at = f"{name} would set or change, and code does not run that line"
+            raise Broken(f"cannot be judged by code: it reads {at}", "inconclusive")
         if first["instances"] and isinstance(function, type):
             function = _instance(path, found["function"], function)
         found["optional"] = _optional(function)
@@ -88,15 +89,15 @@ def leave_with_parent(parent: int) -> None:
     os._exit(0)
 
 
-def _opened(path: str, notebook: ModuleType) -> tuple[ModuleType, str, dict[str, str]]:
-    """The file or the notebook as a module, what of the notebook was left out, and names without a value."""
+def _opened(path: str, notebook: ModuleType) -> tuple[ModuleType, Any]:
+    """The file or the notebook as a module, and what of the notebook was left out."""
     sys.path.insert(0, os.path.dirname(path))
     with _explained(path):
         try:
             if not path.lower().endswith(".ipynb"):
-                return _module(path, notebook), "", {}
+                return _module(path, notebook), None
             module = sys.modules["submission"] = ModuleType("submission")
-            return module, *notebook.run(path, module)
+            return module, notebook.run(path, module)
         except notebook.Damaged as damaged:
             raise Broken(str(damaged)) from None
         except notebook.Unreadable as unreadable:

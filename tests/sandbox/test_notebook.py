@@ -3,6 +3,8 @@
 import __future__
 
 import json
+import re
+import sys
 import types
 
 import pytest
@@ -97,6 +99,20 @@ def test_what_is_left_out_is_told_of_and_leaves_no_earlier_number(told, cells, l
     assert told(*cells) == (left, numbers)
 
 
+@pytest.fixture
+def unset(tmp_path):
+    """What the function `f` of cells reads that a line left out would set or change."""
+
+    def run(*cells):
+        path = tmp_path / "one.ipynb"
+        path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}))
+        module = sys.modules["submission"] = types.ModuleType("submission")
+        return notebook.unset_name("f", module, notebook.run(str(path), module))
+
+    yield run
+    sys.modules.pop("submission", None)
+
+
 @pytest.mark.parametrize(
     ("cells", "name"),
     [
@@ -110,12 +126,109 @@ def test_what_is_left_out_is_told_of_and_leaves_no_earlier_number(told, cells, l
         (["import math\nmath.floor(3)\nprint(math)", "def f():\n    return math.pi"], ""),
     ],
 )
-def test_a_function_that_reads_what_was_left_out_is_named(tmp_path, cells, name):
-    path = tmp_path / "one.ipynb"
-    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}))
-    module = types.ModuleType("submission")
-    left = notebook.run(str(path), module)
-    assert notebook.unset_name(vars(module)["f"], module, left.unknown) == name
+def test_a_function_that_reads_what_was_left_out_is_named(unset, cells, name):
+    assert unset(*cells).partition(",")[0] == name
+
+
+F = "def f(keys):\n    return BETA * keys"
+ARRAY = "import numpy as np\nBETA = np.zeros(1)"
+SET = "BETA = 1.0\ndef setb():\n    global BETA\n    BETA = 1000.0"
+LIST = "L = [1e3]\ndef f(keys):\n    return L[0] * keys\n"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (ARRAY, "np.copyto(BETA, 1000.0)", F),
+        (ARRAY, F, "np.copyto(BETA.reshape(-1), 1000.0)"),
+        (ARRAY, F, "from numpy import copyto as cp\ncp(BETA, 1000.0)"),
+        (ARRAY, F, "np.add(BETA, 1, BETA)"),
+        (ARRAY, F, "np.exp(BETA, out=BETA)"),
+        (ARRAY, F, "np.random.shuffle(BETA)"),
+        (ARRAY, F, "other = BETA[:]\nnp.copyto(other, 1000.0)"),
+        (ARRAY, F, "if True:\n    BETA.fill(1000.0)"),
+        (ARRAY, F, "def g():\n    BETA.fill(1000.0)", "g()"),
+        (ARRAY, F, "def g():\n    x = BETA\n    x += 1", "g()"),
+        (ARRAY, F, "def g(x):\n    x -= x.max()\n    return x", "print(g(BETA))"),
+        (ARRAY, F, "assert my_own_check(BETA)"),
+        (ARRAY, F, "np.copyto(BETA, 1000.0)\nBETA = BETA * 2"),
+        (ARRAY, "def f(keys, beta=BETA):\n    return beta * keys", "np.copyto(BETA, 1000.0)"),
+        (ARRAY, "np.copyto(BETA, 1000.0)", "def f(keys, beta=BETA):\n    return beta * keys"),
+        (SET, "setb()", F),
+        (SET, F, "print(setb())"),
+        (SET, F, "for _ in range(3):\n    setb()"),
+        (SET, F, "def g():\n    return setb()\n[g() for _ in range(3)]"),
+        (SET, F, "g = setb\ng()"),
+        (SET, F, "%timeit -n 1 setb()"),
+        (SET, F, "%%timeit\nsetb()"),
+        (SET, F, "get_ipython().run_line_magic('timeit', 'setb()')"),
+        (SET, F, "class Test:\n    def test(self):\n        setb()\nTest().test()"),
+        ("BETA = 1000.0", F, "exec('BETA=1e-3')"),
+        ("BETA = 1000.0", F, "def g():\n    exec('BETA=1e-3', globals())", "g()"),
+        ("BETA = 1000.0", F, "globals().update(BETA=1e-3)"),
+        ("BETA = 1000.0", F, "import sys\nif True:\n    sys.modules[__name__].BETA = 1e-3"),
+        ("BETA = 1000.0", F, "import sys\nme = sys.modules[__name__]\nif True:\n    me.BETA = 1e-3"),
+        ("BETA = 1000.0", F, "%run other.py"),
+        ("BETA = 1000.0", F, "%reset -f"),
+        ("BETA = 1000.0", F, "get_ipython().run_line_magic('run', 'other.py')"),
+        ("BETA = 1000.0", F, "get_ipython().magic('reset -f')"),
+        ("BETA = 1000.0", F, "%%cython\nBETA = 1e-3"),
+        ("BETA = 1000.0", F, "x = %run other.py"),
+        ("%run helpers.py", "def f(keys):\n    return helper(keys)"),
+        ("class C:\n    beta = 1e3\ndef f(keys):\n    return C.beta * keys", "setattr(C, 'beta', 1e-3)"),
+        (
+            "class C:\n    beta = 1e3\n    @classmethod\n    def put(cls):\n        cls.beta = 1\ndef f(keys):\n"
+            "    return C.beta * keys",
+            "C.put()",
+        ),
+        ("import math\nmath.beta = 1e3\ndef f(keys):\n    return math.beta * keys", "for _ in [0]:\n    math.beta = 1e-3"),
+        (LIST, "def put(x):\n    x[0] = 1e-3", "put(L)"),
+        (LIST, "def put(x):\n    x[0] = 1e-3", "list(map(put, [L]))"),
+        (LIST, "def put(x):\n    y = x\n    y.append(1)\ndef g(x):\n    put(x)", "print(g(L))"),
+        (LIST, "[x.pop() for x in [L]]"),
+        (LIST, "M = L\nfor i in range(1):\n    M[i] = 1e-3"),
+        (LIST, "put = L.append\nput(3)"),
+        (LIST, "D = {'a': L}\nfor each in D.values():\n    each[0] = 1e-3"),
+    ],
+)
+def test_a_value_that_a_line_left_out_may_change_is_not_read(unset, cells):
+    assert re.search(r"^\w+, which cell \d, line \d$", unset(*cells))
+
+
+CHECK = "%matplotlib inline\n%load_ext autoreload\n!pip install nothing\n" + ARRAY
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (CHECK, F, "print(BETA)\ndisplay(BETA)\nlen(BETA)"),
+        (CHECK, F, "import matplotlib.pyplot as plt\nplt.plot(BETA)\nplt.title(f'{BETA}')\nplt.show()"),
+        (CHECK, F, "fig = ax = None\nax.plot(BETA)\nfor a in [ax]:\n    a.imshow(BETA)\nfig.tight_layout()"),
+        (CHECK, F, "KEYS = np.ones(1)", "assert np.allclose(f(KEYS), BETA * KEYS)"),
+        (CHECK, F, "KEYS = np.ones(1)", "np.testing.assert_allclose(f(KEYS), BETA)\n%timeit f(KEYS)"),
+        (CHECK, F, "%%timeit -n 10\nx = f(BETA)", "%%bash\necho BETA"),
+        (CHECK, F, "get_ipython().run_line_magic('timeit', 'f(BETA)')\nget_ipython().system('ls')"),
+        (CHECK, F, "import sys\nif 'torch' in sys.modules or 'colab' in str(get_ipython()):\n    print(BETA)"),
+        (CHECK, F, "for i in range(3):\n    print(f(i), np.linalg.norm(BETA))"),
+        (CHECK, F, "def test():\n    assert (f(np.ones(1)) == np.abs(BETA)).all()\ntest()"),
+        (CHECK, F, "import random\ndef seed(s):\n    random.seed(s)\n    np.random.seed(s)\nseed(3)\nnp.random.seed(3)"),
+        (
+            CHECK,
+            "def f(keys):\n    out = np.zeros(3)\n    for i in range(3):\n        out[i] = BETA[0] * keys[i]\n"
+            "    e = np.exp(out)\n    e /= e.sum()\n    return e",
+            "print(f(np.ones(3)))",
+        ),
+        ("BETA = 1e3", F, "my_own_check(f, BETA)\nassert f(1) == BETA"),
+        (SET, F, "setb()\nBETA = 1e3"),
+        ("BETA = 1e3", "%run other.py", "BETA = 1e3", F),
+        (LIST, "M = [1]\nM.append(L[0])\nprint(L)\nsorted(L)"),
+        (LIST, "class Test:\n    def test(self):\n        self.x = f(2)\nTest().test()"),
+        ("import math\ndef f(keys):\n    return math.pi * keys", "for _ in [0]:\n    math.beta = 1e-3"),
+        ("def f(keys):\n    return keys", "def g(x):\n    x[0] = 1\nK = [1]\ng(K)\nglobal_step = 1"),
+    ],
+)
+def test_usual_lines_leave_a_notebook_to_code(unset, cells):
+    assert unset(*cells) == ""
 
 
 def test_a_notebook_that_was_saved_as_python_runs_the_same_lines():
@@ -130,3 +243,7 @@ def test_a_notebook_that_was_saved_as_python_runs_the_same_lines():
     assert (module.a, module.b) == (1, 2)
     with pytest.raises(notebook.Unreadable):
         shell.run_cell_magic("time", "", "def f(:\n")
+    with pytest.raises(notebook.Unreadable, match="%run"):
+        shell.run_line_magic("run", "other.py")
+    with pytest.raises(notebook.Unreadable, match="%reset"):
+        shell.magic("reset -f")
