@@ -55,22 +55,23 @@ KEEP_NAMES = _words(
 SETTERS = ("exec", "eval", "globals", "locals", "vars", "__main__")
 """Names by which Python sets what no line writes down."""
 
-CHANGERS = _words(
+METHODS = _words(
     "append extend insert pop popitem remove clear update add discard setdefault sort reverse appendleft "
-    "extendleft popleft rotate fill put itemset resize partition setflags copyto place putmask fill_diagonal "
-    "put_along_axis shuffle at heappush heappop heapify heapreplace heappushpop insort insort_left insort_right "
-    "setitem delitem setattr delattr __setattr__ __delattr__ __setitem__ __delitem__ eval train fit partial_fit "
-    "step backward load_state_dict"
+    "extendleft popleft rotate fill put itemset resize partition setflags __setattr__ __delattr__ __setitem__ "
+    "__delitem__ eval train fit partial_fit step backward load_state_dict"
 )
-"""Functions of Python and of libraries that change what they are given. So do those whose names end in `_`."""
+"""Methods of Python and of libraries that change their object. So do those whose names end in `_`."""
+
+CHANGERS = _words(
+    "copyto put place putmask fill_diagonal put_along_axis shuffle at heappush heappop heapify heapreplace "
+    "heappushpop insort insort_left insort_right setitem delitem setattr delattr"
+)
+"""Functions of both that change what they are given."""
 
 LIBRARIES = sys.stdlib_module_names | _words(
     "numpy scipy torch jax jaxlib matplotlib mpl_toolkits seaborn pandas sklearn einops IPython tqdm"
 )
 """Their other functions, such as `print`, `allclose` and `plot`, change nothing."""
-
-HOLDERS = ("append", "extend", "insert", "add", "appendleft", "extendleft")
-"""Those that change only what they are methods of."""
 
 VIEWS = _words(
     "asarray asanyarray ascontiguousarray atleast_1d atleast_2d atleast_3d reshape ravel view squeeze transpose "
@@ -277,24 +278,26 @@ class Effects:
         given = [*call.args, *(each.value for each in call.keywords)]
         names = {name for name in set[str]().union(*map(_mentioned, given)) if not self._is_kept(name)}
         words = {word, *(self._word(each) for each in given if isinstance(each, ast.Name | ast.Attribute))}
-        is_ours = word in self._bodies and not is_method
-        if (
+        is_ours, value = word in self._bodies and not is_method, self._value(base)
+        is_object = not isinstance(value, ModuleType | type)
+        is_changed = word in METHODS and not isinstance(value, ModuleType)
+        changes = (
             (words & changers and word not in ("isinstance", "print", "display"))
-            or (not is_ours and (word in CHANGERS or (word[-1:] == "_" and word[-2:] != "__")))
+            or word in CHANGERS
+            or (word[-1:] == "_" and word[-2:] != "__")
             or any(each.arg in ("out", "inplace") for each in call.keywords)
             or len(call.args) > getattr(self._value(call.func), "nin", len(call.args))
-        ):
+        )
+        if changes or (is_changed and not is_ours):
             unchanged = ModuleType | FunctionType if is_method else ModuleType | FunctionType | type
             owner = {
                 name
                 for name in _mentioned(call.func)
                 if not isinstance(self._names.get(name), unchanged) and not hasattr(builtins, name)
             }
-            if word in HOLDERS and not words & changers:
-                # What is put into a list stays what it was.
-                names = set()
+            # What is put into a list stays what it was.
+            names = names if changes or not is_object else set[str]()
             return names | owner | (_mentioned(given[0]) if given and word in ("setattr", "delattr") else set())
-        value = self._value(base)
         is_known = is_ours or word == "display" or (is_method and value is None)
         return set() if is_known or _library(value) in LIBRARIES | {self._module.__name__} else names
 
