@@ -75,7 +75,7 @@ LIBRARIES = sys.stdlib_module_names | _words(
 
 VIEWS = _words(
     "asarray asanyarray ascontiguousarray atleast_1d atleast_2d atleast_3d reshape ravel view squeeze transpose "
-    "swapaxes moveaxis expand_dims broadcast_to diagonal from_numpy as_tensor numpy detach get next min max "
+    "swapaxes moveaxis expand_dims broadcast_to diagonal split from_numpy as_tensor numpy detach get next min max "
     "getattr"
 )
 """Functions that may return what they are given, or a part of it."""
@@ -204,9 +204,8 @@ class Effects:
                 self._bodies[node.name].append(node)
             elif isinstance(node, ast.ClassDef):
                 self._bodies[node.name] += [each for each in ast.walk(node) if isinstance(each, ast.FunctionDef)]
-            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-                for name in _bound(node):
-                    self._bodies[name].append(node.value)
+            elif isinstance(node, ast.Lambda):
+                self._bodies["<lambda>"].append(node)
 
     def of(self, code: ast.AST) -> set[str]:
         """The names whose values a piece of code may change, by whatever it calls. `ANY` is among them if all."""
@@ -241,7 +240,11 @@ class Effects:
             if isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign):
                 targets = each.targets if isinstance(each, ast.Assign) else [each.target]
                 if isinstance(each, ast.AugAssign) or self._is_new(each.value):
-                    stored.subtract(target.id for target in targets if isinstance(target, ast.Name))
+                    parts_of = isinstance(each.value, ast.Call | ast.Attribute)
+                    found = [
+                        part for one in targets for part in (getattr(one, "elts", [one]) if parts_of else [one])
+                    ]
+                    stored.subtract(part.id for part in found if isinstance(part, ast.Name))
         # A change of what only new values are called is seen by nobody else. So it is with a new object.
         new = {name for name, times in stored.items() if not times} - given
         if isinstance(code, ast.FunctionDef) and code.name == "__init__":
@@ -259,7 +262,7 @@ class Effects:
             elif isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name):
                 hit.add(each.target.id)
             elif isinstance(each, ast.Call):
-                hit |= self._of_call(each, changers) | (
+                hit |= self._of_call(each, changers, local) | (
                     self._of_method(each) - local if id(each) in alone else set()
                 )
                 for one in _magic(each):
@@ -272,15 +275,15 @@ class Effects:
             hit |= {each.id for each in parts if isinstance(each, ast.Name) and not self._is_kept(each.id)}
         return names | {each for each in hit - local if not _is_fixed(self._names.get(each))}, bool(hit & local)
 
-    def _of_call(self, call: ast.Call, changers: set[str]) -> set[str]:
+    def _of_call(self, call: ast.Call, changers: set[str], local: set[str]) -> set[str]:
         """The names whose values a call may change: those it is given, and the one whose method it is."""
         word, base, is_method = self._word(call.func), _base(call.func), isinstance(call.func, ast.Attribute)
         given = [*call.args, *(each.value for each in call.keywords)]
         names = {name for name in set[str]().union(*map(_mentioned, given)) if not self._is_kept(name)}
         words = {word, *(self._word(each) for each in given if isinstance(each, ast.Name | ast.Attribute))}
         is_ours, value = word in self._bodies and not is_method, self._value(base)
-        is_object = not isinstance(value, ModuleType | type)
-        is_changed = word in METHODS and not isinstance(value, ModuleType)
+        owner = self._value(call.func.value) if isinstance(call.func, ast.Attribute) else value
+        is_changed = word in METHODS and not isinstance(owner, ModuleType)
         changes = (
             (words & changers and word not in ("isinstance", "print", "display"))
             or word in CHANGERS
@@ -290,15 +293,17 @@ class Effects:
         )
         if changes or (is_changed and not is_ours):
             unchanged = ModuleType | FunctionType if is_method else ModuleType | FunctionType | type
-            owner = {
+            # What is put into a list stays what it was.
+            names = names if changes or isinstance(owner, type) else set[str]()
+            names |= {
                 name
                 for name in _mentioned(call.func)
                 if not isinstance(self._names.get(name), unchanged) and not hasattr(builtins, name)
             }
-            # What is put into a list stays what it was.
-            names = names if changes or not is_object else set[str]()
-            return names | owner | (_mentioned(given[0]) if given and word in ("setattr", "delattr") else set())
-        is_known = is_ours or word == "display" or (is_method and value is None)
+            return names | (_mentioned(given[0]) if given and word in ("setattr", "delattr") else set())
+        # A function that was handed on changes nothing if none does.
+        is_handed = isinstance(base, ast.Name) and base.id in local and not changers
+        is_known = is_ours or is_handed or word == "display" or (is_method and value is None)
         return set() if is_known or _library(value) in LIBRARIES | {self._module.__name__} else names
 
     def _of_method(self, call: ast.Call) -> set[str]:
@@ -332,6 +337,8 @@ class Effects:
         """Whether an expression makes a value that has no other name."""
         if isinstance(node, ast.Call):
             return (word := self._word(node.func)) not in VIEWS and word not in self._bodies
+        if isinstance(node, ast.Attribute):
+            return node.attr == "shape"
         made = ast.Constant | ast.BinOp | ast.UnaryOp | ast.Compare | ast.List | ast.ListComp | ast.Dict | ast.Set
         return isinstance(node, made)
 

@@ -192,6 +192,10 @@ LIST = "L = [1e3]\ndef f(keys):\n    return L[0] * keys\n"
         (LIST, "M = L\nfor i in range(1):\n    M[i] = 1e-3"),
         (LIST, "put = L.append\nput(3)"),
         (LIST, "list.append(L, 3)"),
+        (LIST, "put = lambda: L.append(3)\nput()"),
+        (ARRAY, F, "np.ndarray.fill(BETA, 3)"),
+        (ARRAY, F, "for t in (BETA,):\n    t.zero_()"),
+        (LIST, "def put(x):\n    x[0] = 1e-3\nfor g in [put]:\n    g(L)"),
         ("import collections\nD = collections.Counter()\ndef f(keys):\n    return D[0] * keys", "D.subtract([1])"),
         (LIST, "D = {'a': L}\nfor each in D.values():\n    each[0] = 1e-3"),
     ],
@@ -215,6 +219,12 @@ CHECK = "%matplotlib inline\n%load_ext autoreload\n!pip install nothing\n" + ARR
         (CHECK, F, "get_ipython().run_line_magic('timeit', 'f(BETA)')\nget_ipython().system('ls')"),
         (CHECK, F, "import sys\nif 'torch' in sys.modules or 'colab' in str(get_ipython()):\n    print(BETA)"),
         (CHECK, F, "for i in range(3):\n    print(f(i), np.linalg.norm(BETA))"),
+        (CHECK, F, "for name, g in {'f': f}.items():\n    print(name, g(BETA))"),
+        (
+            CHECK,
+            "def f(keys):\n    n, d = keys.shape\n    d *= 2\n    return d * BETA",
+            "print(f(np.ones((2, 2))))",
+        ),
         (CHECK, F, "def test():\n    assert (f(np.ones(1)) == np.abs(BETA)).all()\ntest()"),
         (
             CHECK,
