@@ -64,10 +64,11 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
     def load() -> list[dict[str, Any]]:
         module, left = _opened(path, notebook)
         found["left_out"] = left.told if left else ""
-        found["function"], function = _function(module, first["names"])
-        if left and left.unknown and (name := notebook.unset_name(found["function"], module, left)):
+        there = [name for name in first["names"] if left and (hasattr(module, name) or name in left.unknown)]
+        if there and (name := notebook.unset_name(there[0], module, left)):
             at = f"{name} would set or change, and code does not run that line"
             raise Broken(f"cannot be judged by code: it reads {at}", "inconclusive")
+        found["function"], function = _function(module, first["names"])
         if first["instances"] and isinstance(function, type):
             function = _instance(path, found["function"], function)
         found["optional"] = _optional(function)

@@ -196,6 +196,7 @@ class Effects:
     def __init__(self, module: ModuleType) -> None:
         self._module, self._names = module, vars(module)
         self._bodies = collections.defaultdict[str, list[ast.AST]](list)
+        self._walks: dict[int, list[ast.AST]] = {}
 
     def learn(self, statement: ast.stmt) -> None:
         """Remember the functions and classes that a statement defines."""
@@ -209,26 +210,33 @@ class Effects:
 
     def of(self, code: ast.AST) -> set[str]:
         """The names whose values a piece of code may change, by whatever it calls. `ANY` is among them if all."""
-        called: dict[str, list[ast.AST]] = {}
+        called: dict[str, list[ast.AST]] = {"": [code]}
         waiting = [code]
         while waiting:
-            for node in ast.walk(waiting.pop()):
+            for node in self._walk(waiting.pop()):
+                if isinstance(node, ast.Call) and (run := [each for each in _magic(node) if each]):
+                    called[""] += run
+                    waiting += run
                 if isinstance(node, ast.Name | ast.Attribute) and (word := self._word(node)) not in called:
                     called[word] = self._bodies.get(word, [])
                     waiting += called[word]
         changers: set[str] = set()
         while True:
             found = {word: [self._of_one(body, changers) for body in bodies] for word, bodies in called.items()}
-            more = {word for word, each in found.items() if any(given for _, given in each)}
+            more = {word for word, each in found.items() if word and any(given for _, given in each)}
             if more == changers:
-                return self._of_one(code, changers)[0].union(
-                    *(names for each in found.values() for names, _ in each)
-                )
+                return {name for each in found.values() for names, _ in each for name in names}
             changers = more
+
+    def _walk(self, code: ast.AST) -> list[ast.AST]:
+        # A long notebook walks through the same functions after each line.
+        if id(code) not in self._walks:
+            self._walks[id(code)] = [*ast.walk(code)]
+        return self._walks[id(code)]
 
     def _of_one(self, code: ast.AST, changers: set[str]) -> tuple[set[str], bool]:
         """The names of the notebook that code changes, and whether it changes what it is given as a function."""
-        parts = [*ast.walk(code)]
+        parts = self._walk(code)
         names = {name for each in parts if isinstance(each, ast.Global) for name in each.names}
         is_function = isinstance(code, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         given = (
@@ -265,8 +273,6 @@ class Effects:
                 hit |= self._of_call(each, changers, local) | (
                     self._of_method(each) - local if id(each) in alone else set()
                 )
-                for one in _magic(each):
-                    names |= self.of(one) if one else {ANY}
             if _sets_any(each, parts):
                 names.add(ANY)
         hit -= new
@@ -289,7 +295,7 @@ class Effects:
             or word in CHANGERS
             or (word[-1:] == "_" and word[-2:] != "__")
             or any(each.arg in ("out", "inplace") for each in call.keywords)
-            or len(call.args) > getattr(self._value(call.func), "nin", len(call.args))
+            or (type(of := self._value(call.func)).__name__ == "ufunc" and len(call.args) > of.nin)
         )
         if changes or (is_changed and not is_ours):
             unchanged = ModuleType | FunctionType if is_method else ModuleType | FunctionType | type
@@ -318,8 +324,11 @@ class Effects:
         while isinstance(value, functools.partial):
             value = value.func
         value = type(value) if type(value).__module__ == self._module.__name__ else value
-        name = "" if isinstance(value, ModuleType) else getattr(value, "__name__", "")
-        return name or str(getattr(node, "id", getattr(node, "attr", "")))
+        name: Any = ""
+        with contextlib.suppress(Exception):
+            name = "" if isinstance(value, ModuleType) else getattr(value, "__name__", "")
+        written = str(getattr(node, "id", getattr(node, "attr", "")))
+        return name if name and isinstance(name, str) else written
 
     def _value(self, node: ast.AST) -> Any:
         """What a name, or an attribute of a module or a class, stands for; None if that is not known."""
@@ -351,7 +360,9 @@ def _sets_any(node: ast.AST, parts: list[ast.AST]) -> bool:
         return node not in asked and isinstance(node.value, ast.Name) and node.value.id == "sys"
     if isinstance(node, ast.Attribute):
         return node.attr in ("run_cell", "user_ns", "user_global_ns")
-    return isinstance(node, ast.Name) and node.id in SETTERS
+    return (isinstance(node, ast.Name) and node.id in SETTERS) or (
+        isinstance(node, ast.Call) and None in _magic(node)
+    )
 
 
 def _magic(call: ast.Call) -> list[ast.AST | None]:

@@ -250,6 +250,17 @@ def test_a_notebook_that_was_saved_as_python_is_read(file):
             ("import no_such_module", RIGHT),
             "No module named 'no_such_module' (cell 2, line 1); it is not installed here",
         ),
+        (
+            ("BETA = 1e5", RIGHT.replace("1e5", "BETA"), "exec('BETA = 1e-3')"),
+            "it reads BETA, which cell 4, line 1 would set or change, and code does not run that line",
+        ),
+        (
+            (
+                "import numpy as np\nBETA = np.ones(1)\nnp.copyto(BETA, 1e5)",
+                "def f(keys, b=BETA):\n    return b * keys[0]",
+            ),
+            "it reads f, which cell 3, line 1 would set or change, and code does not run that line",
+        ),
     ],
 )
 def test_what_code_cannot_read_or_run_is_left_to_a_person(file, cells, said):

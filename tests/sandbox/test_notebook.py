@@ -162,6 +162,8 @@ LIST = "L = [1e3]\ndef f(keys):\n    return L[0] * keys\n"
         (SET, F, "%timeit -n 1 setb()"),
         (SET, F, "%%timeit\nsetb()"),
         (SET, F, "get_ipython().run_line_magic('timeit', 'setb()')"),
+        (SET, F, "def g():\n    setb()\n    get_ipython().magic('time g()')\ng()"),
+        (SET, F, "def g():\n    get_ipython().magic('timeit setb()')\ng()"),
         (SET, F, "class Test:\n    def test(self):\n        setb()\nTest().test()"),
         ("BETA = 1000.0", F, "exec('BETA=1e-3')"),
         ("BETA = 1000.0", F, "def g():\n    exec('BETA=1e-3', globals())", "g()"),
@@ -219,6 +221,7 @@ CHECK = "%matplotlib inline\n%load_ext autoreload\n!pip install nothing\n" + ARR
         (CHECK, F, "get_ipython().run_line_magic('timeit', 'f(BETA)')\nget_ipython().system('ls')"),
         (CHECK, F, "import sys\nif 'torch' in sys.modules or 'colab' in str(get_ipython()):\n    print(BETA)"),
         (CHECK, F, "for i in range(3):\n    print(f(i), np.linalg.norm(BETA))"),
+        (CHECK, F, "class D(dict):\n    __getattr__ = dict.get\nd = D()\nd.show(BETA)\nprint(d.x(BETA))"),
         (CHECK, F, "for name, g in {'f': f}.items():\n    print(name, g(BETA))"),
         (
             CHECK,
