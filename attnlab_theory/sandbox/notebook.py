@@ -487,8 +487,6 @@ def unset_name(function: str, module: ModuleType, left: LeftOut) -> str:
 
     seen: set[int] = set()
     found: list[tuple[str, Any]] = [(function, vars(module).get(function))]
-    if function in left.unknown:
-        return f"{function}, which {left.unknown[function]}"
     while found:
         name, each = found.pop()
         if id(each) in seen:
@@ -509,7 +507,8 @@ def unset_name(function: str, module: ModuleType, left: LeftOut) -> str:
                     if where := left.unknown.get(read) or (left.unknown.get(ANY) if is_free else None):
                         return f"{read.strip('.')}, which {where}"
                     found += [(read, vars(module).get(read))] if is_name else []
-    return ""
+    # Last: a value that it reads says more.
+    return f"{function}, which {left.unknown[function]}" if function in left.unknown else ""
 
 
 def _cells(path: str) -> dict[int, str]:
