@@ -264,7 +264,9 @@ class Effects:
                 owner = self._value(each.value)
                 if isinstance(each, ast.Attribute) and isinstance(owner, ModuleType):
                     names |= {"." + each.attr, *([each.attr] if owner is self._module else [])}
-                elif not isinstance(self._value(_base(each)), ModuleType):
+                elif isinstance(self._value(_base(each)), ModuleType):
+                    names |= {"." + part.attr for part in ast.walk(each.value) if isinstance(part, ast.Attribute)}
+                else:
                     hit |= _mentioned(each.value)
                     names |= _mentioned(each.value) - local
             elif isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name):
@@ -299,6 +301,9 @@ class Effects:
         )
         if changes or (is_changed and not is_ours):
             unchanged = ModuleType | FunctionType if is_method else ModuleType | FunctionType | type
+            if isinstance(value, ModuleType) and not isinstance(owner, ModuleType):
+                parts = ast.walk(call.func)
+                return names | {"." + each.attr for each in parts if isinstance(each, ast.Attribute)} - {"." + word}
             # What is put into a list stays what it was.
             names = names if changes or isinstance(owner, type) else set[str]()
             names |= {

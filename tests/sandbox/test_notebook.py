@@ -133,6 +133,7 @@ def test_a_function_that_reads_what_was_left_out_is_named(unset, cells, name):
 F = "def f(keys):\n    return BETA * keys"
 ARRAY = "import numpy as np\nBETA = np.zeros(1)"
 SET = "BETA = 1.0\ndef setb():\n    global BETA\n    BETA = 1000.0"
+TABLE = "import math\nmath.table = [1e3]\ndef f(keys):\n    return math.table[0] * keys"
 LIST = "L = [1e3]\ndef f(keys):\n    return L[0] * keys\n"
 
 
@@ -187,6 +188,8 @@ LIST = "L = [1e3]\ndef f(keys):\n    return L[0] * keys\n"
             "import math\nmath.beta = 1e3\ndef f(keys):\n    return math.beta * keys",
             "for _ in [0]:\n    math.beta = 1e-3",
         ),
+        (TABLE, "if True:\n    math.table[0] = 1e-3"),
+        (TABLE, "math.table.append(1e-3)"),
         (LIST, "def put(x):\n    x[0] = 1e-3", "put(L)"),
         (LIST, "def put(x):\n    x[0] = 1e-3", "list(map(put, [L]))"),
         (LIST, "def put(x):\n    y = x\n    y.append(1)\ndef g(x):\n    put(x)", "print(g(L))"),
@@ -222,6 +225,11 @@ CHECK = "%matplotlib inline\n%load_ext autoreload\n!pip install nothing\n" + ARR
         (CHECK, F, "import sys\nif 'torch' in sys.modules or 'colab' in str(get_ipython()):\n    print(BETA)"),
         (CHECK, F, "for i in range(3):\n    print(f(i), np.linalg.norm(BETA))"),
         (CHECK, F, "class D(dict):\n    __getattr__ = dict.get\nd = D()\nd.show(BETA)\nprint(d.x(BETA))"),
+        (
+            CHECK,
+            F,
+            "import os\nif True:\n    os.environ['X'] = '1'\nnp.random.shuffle([1, 2])\nnp.add.at([1.0], 0, 1)",
+        ),
         (CHECK, F, "for name, g in {'f': f}.items():\n    print(name, g(BETA))"),
         (
             CHECK,
