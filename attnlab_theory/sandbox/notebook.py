@@ -291,7 +291,6 @@ class Effects:
         words = {word, *(self._word(each) for each in given if isinstance(each, ast.Name | ast.Attribute))}
         is_ours, value = word in self._bodies and not is_method, self._value(base)
         owner = self._value(call.func.value) if isinstance(call.func, ast.Attribute) else value
-        is_changed = word in METHODS and not isinstance(owner, ModuleType)
         changes = (
             (words & changers and word not in ("isinstance", "print", "display"))
             or word in CHANGERS
@@ -299,7 +298,7 @@ class Effects:
             or any(each.arg in ("out", "inplace") for each in call.keywords)
             or (type(of := self._value(call.func)).__name__ == "ufunc" and len(call.args) > of.nin)
         )
-        if changes or (is_changed and not is_ours):
+        if changes or (word in METHODS and not is_ours):
             unchanged = ModuleType | FunctionType if is_method else ModuleType | FunctionType | type
             if isinstance(value, ModuleType) and not isinstance(owner, ModuleType):
                 parts = ast.walk(call.func)
