@@ -193,7 +193,7 @@ def test_a_judge_that_ended_and_was_not_asked_about_left_its_groups(tmp_path, mo
     assert [left.name for left in tmp_path.iterdir()] == [f"attnlab-{runs}-1"]
 
 
-def answer_of(program, processor, number, argument=2):
+def answer_of(program, processor, number, argument=2, kind=1):
     """What a filter of system calls says: Berkeley's packet filter, as far as ours goes."""
     at, loaded = 0, 0
     while True:
@@ -201,7 +201,9 @@ def answer_of(program, processor, number, argument=2):
         if code == 0x06:
             return value
         if code == 0x20:
-            loaded, jump = {0: number, 4: processor, 16: argument}[value], 0
+            loaded, jump = {0: number, 4: processor, 16: argument, 24: kind}[value], 0
+        elif code == 0x54:
+            loaded, jump = loaded & value, 0
         else:
             holds = loaded == value if code == 0x15 else loaded >= value
             jump = if_so if holds else if_not
@@ -228,6 +230,12 @@ def test_the_filter_lets_calls_of_this_processor_through_that_it_does_not_name_a
         if number == kernel.SOCKET[list(kernel.PROCESSORS).index(os.uname().machine)]:
             families = [n for n in range(64) if answer_of(caught, here, number, n) == 0x7FFF0000]
             assert families == [socket.AF_INET, socket.AF_INET6]
+        if number == kernel.PAIR[list(kernel.PROCESSORS).index(os.uname().machine)]:
+            kinds = [n for n in range(16) if answer_of(caught, here, number, kind=n) == 0x7FFF0000]
+            assert kinds == [socket.SOCK_STREAM]
+            flags = socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+            assert answer_of(caught, here, number, kind=socket.SOCK_STREAM | flags) == 0x7FFF0000
+            assert answer_of(caught, here, number, kind=socket.SOCK_DGRAM | flags) != 0x7FFF0000
         for processor in (here ^ 1, 20):
             assert answer_of(caught, processor, number) == 0x00050000 | errno.EPERM
 
