@@ -117,8 +117,8 @@ class Homework:
         judged = [
             dataclasses.replace(each, points=None) for each in self.questions if each.signature or each.contract
         ]
-        code = f"{self.code}{[*self.modules.values()]}" if self.modules else self.code
-        return hashlib.sha256(f"{judged}{code}".encode()).hexdigest()[:16] if judged else ""
+        texts = [self.code, *self.modules.values()]
+        return hashlib.sha256(f"{judged}{texts}".encode()).hexdigest()[:16] if judged else ""
 
     def refused(self, question: Question | None, key: str, value: Any, remedy: str) -> ValueError:
         """The error about a key of a question, with its line."""

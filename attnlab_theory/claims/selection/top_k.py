@@ -97,7 +97,7 @@ COOLER = Claim(
     statement=r"An indexer whose scores correlate $\rho$ with the true ones leaves out, to 0.06, what the best "
     r"keys leave out in a head whose scores spread by $\rho\sigma$.",
     source="mathematics/selection.md#an-indexer-is-a-cooler-head; DeepSeek-AI 2025",
-    hypotheses=READ
+    hypotheses=at_least(rho=0.05)
     | at_most(rho=0.75)
     | {"n = 64, k = 8": lambda s: s.n == 64 and s.k == 8, "sigma = 2": lambda s: s.sigma == 2},
     predict=lambda s: Interval.around(theory.left_out(s.n, s.k, s.rho * s.sigma), 0.06),

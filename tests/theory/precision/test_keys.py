@@ -74,6 +74,13 @@ def test_four_bits_err_as_drawn_groups_do(sizes, scale):
     assert np.var(errors) == pytest.approx(variance, rel=0.1)
 
 
+def test_what_all_is_rounded_to_zero_errs_by_its_whole_variance():
+    """Beside an entry of 64 the step is nine, so whole numbers keep nothing of the others, tails included."""
+    mean, variance = formats.error_moments(formats.WHOLE, formats.by_seventh, 256, 64.0)
+    assert mean == pytest.approx(255 / 256, rel=1e-4)
+    assert variance == pytest.approx(2 * 255 / 256**2, rel=2e-3)
+
+
 def test_an_offset_turns_the_order_round_as_drawn_groups_do():
     x = np.abs(np.random.default_rng(8).standard_normal((20_000, 16)) + 10.0 * np.eye(16)[0])
     for sizes, scale in ((formats.E2M1, formats.power_of_two), (formats.WHOLE, formats.by_seventh)):
