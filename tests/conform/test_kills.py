@@ -13,7 +13,7 @@ from attnlab_theory.conform import callers
 from attnlab_theory.conform.callers import Back, Direct, Fenced
 from attnlab_theory.conform.finding import Fault, Trouble, Verdict
 from attnlab_theory.conform.suite import suite_class
-from attnlab_theory.sandbox import descendants, limits
+from attnlab_theory.sandbox import descendants, limits, processes
 from attnlab_theory.sandbox.submission import Submission
 from tests.conform import right
 
@@ -47,18 +47,23 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="no other system tell
 
 @pytest.fixture(scope="module")
 def at(tmp_path_factory):
+    processes.get_ready("json")  # So this worker has a child that is no target's.
     path = tmp_path_factory.mktemp("killed") / "targets.py"
     path.write_text(TARGETS)
     return path
 
 
-def _lives(process):
-    """Whether it is neither gone nor a zombie. `stat` names its state after its name."""
+def _state_and_parent(process):
+    """`Z` is a zombie's state; a process that is gone counts as one. `stat` names both after the process's name."""
     try:
         with open(f"/proc/{process}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
+            return file.read().rpartition(")")[2].split()[:2]
     except OSError:
-        return False
+        return "Z", ""
+
+
+def _lives(process):
+    return _state_and_parent(process)[0] != "Z"
 
 
 class Struck(Fenced):
@@ -75,16 +80,23 @@ class Struck(Fenced):
         super().__init__(target)
         self.calls, self.at, self.generation, self.by = 0, [*at], generation, by
 
+    def _generations(self):
+        """The launcher, what it has started, and so on. This worker may have other children."""
+        found = [self._child._enclosure._process.pid]
+        while below := [one for one in descendants._descendants() if _state_and_parent(one)[1] == str(found[-1])]:
+            found += below
+        return found
+
     def _asked(self, asked, arrays):
         self.calls += 1
         if self.calls in self.at:
             if self._child is None:
                 self._start()
-            processes = descendants._descendants()
-            os.kill(processes[self.generation], self.by)
+            found = self._generations()
+            os.kill(found[self.generation], self.by)
             # They die a moment later, the target last, which answers until then.
             deadline = time.monotonic() + 10
-            while any(map(_lives, processes[self.generation :])) and time.monotonic() < deadline:
+            while any(map(_lives, found[self.generation :])) and time.monotonic() < deadline:
                 time.sleep(0.001)
         return super()._asked(asked, arrays)
 
