@@ -29,7 +29,7 @@ class Broken(Exception):
         self.reason, self.lacks = reason, lacks
 
 
-def main(in_force: list[str], notebook: ModuleType) -> None:
+def main(in_force: list[str], notebook: ModuleType, effects: ModuleType) -> None:
     """Report which fences stand, load the named function, and answer calls until the pipe is closed."""
     requests, replies = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -62,10 +62,8 @@ def main(in_force: list[str], notebook: ModuleType) -> None:
     loaded: list[Callable[..., Any]] = []
 
     def load() -> list[dict[str, Any]]:
-        module, left = _opened(path, notebook)
-        found["left_out"] = left.told if left else ""
-        there = [name for name in first["names"] if left and (hasattr(module, name) or name in left.unknown)]
-        if there and (name := notebook.unset_name(there[0], module, left)):
+        module, found["left_out"], left = _opened(path, notebook, effects)
+        if left and (name := left.unset_name(first["names"])):
             at = f"{name} would set or change, and code does not run that line"
             raise Broken(f"cannot be judged by code: it reads {at}", "inconclusive")
         found["function"], function = _function(module, first["names"])
@@ -90,15 +88,16 @@ def leave_with_parent(parent: int) -> None:
     os._exit(0)
 
 
-def _opened(path: str, notebook: ModuleType) -> tuple[ModuleType, Any]:
-    """The file or the notebook as a module, and what of the notebook was left out."""
+def _opened(path: str, notebook: ModuleType, effects: ModuleType) -> tuple[ModuleType, str, Any]:
+    """The file or the notebook as a module, the lines left out of the notebook, and what they would change."""
     sys.path.insert(0, os.path.dirname(path))
     with _explained(path):
         try:
             if not path.lower().endswith(".ipynb"):
-                return _module(path, notebook), None
+                return _module(path, notebook), "", None
             module = sys.modules["submission"] = ModuleType("submission")
-            return module, notebook.run(path, module)
+            left = effects.Effects(module, notebook.commanded)
+            return module, notebook.run(path, module, left), left
         except notebook.Damaged as damaged:
             raise Broken(str(damaged)) from None
         except notebook.Unreadable as unreadable:

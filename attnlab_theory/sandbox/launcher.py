@@ -29,10 +29,12 @@ LOOK_EVERY = 0.05
 
 def main(plan: dict[str, Any]) -> None:
     """Put up the fences, and run `child` inside them."""
-    child, notebook, kernel, descendants = map(_neighbour, ("child", "notebook", "kernel", "descendants"))
+    child, notebook, effects, kernel, descendants = map(
+        _neighbour, ("child", "notebook", "effects", "kernel", "descendants")
+    )
     if sys.platform != "linux":
         os.close(plan["status"])
-        return child.main(_limited(plan), notebook)
+        return child.main(_limited(plan), notebook, effects)
     wanted, inside = set(plan["means"]), set(plan["inside"])
     in_force = sorted(inside) + _joined(plan["groups"])
     reserved = kernel.spare_uid() if "uid" in wanted and kernel.may_take_uids() else None
@@ -81,7 +83,7 @@ def main(plan: dict[str, Any]) -> None:
             os.close(os.open(needed, os.O_RDONLY))
         except OSError as error:
             return print(json.dumps({"unreadable": needed, "errno": error.errno}))
-    return child.main(in_force, notebook)
+    return child.main(in_force, notebook, effects)
 
 
 def _neighbour(name: str) -> ModuleType:

@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from attnlab_theory.sandbox import notebook
+from attnlab_theory.sandbox import effects, notebook
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def told(tmp_path):
         path = tmp_path / "one.ipynb"
         path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}))
         module = types.ModuleType("submission")
-        left = notebook.run(str(path), module)
-        return left.told, {name: value for name, value in vars(module).items() if not name.startswith("_")}
+        left = notebook.run(str(path), module, effects.Effects(module, notebook.commanded))
+        return left, {name: value for name, value in vars(module).items() if not name.startswith("_")}
 
     return run
 
@@ -107,7 +107,9 @@ def unset(tmp_path):
         path = tmp_path / "one.ipynb"
         path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]}))
         module = sys.modules["submission"] = types.ModuleType("submission")
-        return notebook.unset_name("f", module, notebook.run(str(path), module))
+        found = effects.Effects(module, notebook.commanded)
+        notebook.run(str(path), module, found)
+        return found.unset_name(["f"])
 
     yield run
     sys.modules.pop("submission", None)
