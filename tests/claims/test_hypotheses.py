@@ -26,7 +26,7 @@ WORDS = {
     "least squares": "solver == 'least squares'",
     "width <= model": "width <= model_width",
     "rho = 1 or at most 0.99": "rho == 1 or rho <= 0.99",
-    "distances <= 4 or >= 32": "distances <= 4 or distances >= 32",
+    "distances <= 4 or >= d^2": "distances <= 4 or distances >= d**2",
     "heads are even": "heads % 2 == 0",
     "the parts fit": "heads * width <= model_width",
     "the last token": "start == stop == n",

@@ -29,14 +29,14 @@ def _told_apart(key: PRNGKeyArray, setting: Positions) -> float:
 COUNTS = exact_claim(
     name="bf16-counts-to-256",
     statement=r"Of $2^k$ positions, $k > 8$, that are cast to bfloat16, $128(k - 6) + 1$ are different: 769 of "
-    r"4,096.",
+    r"4,096, and 1,409 of 131,072.",
     source="mathematics/precision.md#bf16-counts-to-256",
-    hypotheses=at_least(octaves=9) | at_most(octaves=12),
+    hypotheses=at_least(octaves=9) | at_most(octaves=17),
     predict=lambda s: Interval.point(float(theory.positions_told_apart(s.octaves))),
     draw=_told_apart,
     # A whole number.
     rounding=0.1,
-    settings=tuple(Positions(octaves=octaves) for octaves in (9, 12)),
+    settings=tuple(Positions(octaves=octaves) for octaves in (9, 12, 17)),
     rival=Rival(
         statement=r"They are $128(k - 6)$.",
         source="the last positions, which round up to the power of two, taken for numbers below it",
@@ -47,7 +47,7 @@ COUNTS = exact_claim(
 SAFE = foil(
     COUNTS,
     name="bf16-has-the-range-so-positions-are-safe",
-    statement="All positions below 4,096 stay different in bfloat16, which holds far larger numbers.",
+    statement="All positions below 131,072 stay different in bfloat16, which holds far larger numbers.",
     source="mathematics/precision.md#bf16-counts-to-256, a large range read as many digits",
     predict=lambda s: Interval.point(2.0**s.octaves),
     settings=COUNTS.settings[-1:],

@@ -308,6 +308,38 @@ IN_RANGE = foil(
 )
 
 
+class Slowed(Setting):
+    """NTK scaling of a base by `factor`, for heads of width d."""
+
+    d: int
+    base: float
+    factor: float
+
+
+def _slowest_before_over_after(key: PRNGKeyArray, setting: Slowed) -> float:
+    del key
+    after = ntk_frequencies(setting.d, factor=setting.factor, base=setting.base)
+    return float(rotary_frequencies(setting.d, base=setting.base)[-1] / after[-1])
+
+
+LAST = exact_claim(
+    name="ntk-slows-the-last-pair-by-the-whole-factor",
+    statement=r"The base $b\,s^{d/(d-2)}$ makes the last pair turn exactly $s$ times more slowly.",
+    source="mathematics/recency.md#a-larger-base-stretches-angles; Peng et al. 2024",
+    hypotheses=EVEN | at_least(d=4, base=1e3, factor=1.5) | at_most(d=256, base=1e7, factor=64),
+    predict=lambda s: Interval.point(s.factor),
+    draw=_slowest_before_over_after,
+    # Powers in float64.
+    rounding=lambda s: 1e-12 * s.factor,
+    settings=(Slowed(d=128, base=1e4, factor=8.0), Slowed(d=64, base=5e5, factor=4.0)),
+    rival=Rival(
+        statement=r"It turns $s^{(d-2)/d}$ times more slowly.",
+        source=r"the base $b\,s$, which is easily taken for it",
+        predict=lambda s: Interval.point(s.factor ** ((s.d - 2) / s.d)),
+    ),
+)
+
+
 class Scaling(enum.StrEnum):
     """How a text that is so many times longer is fitted in."""
 
@@ -418,6 +450,7 @@ CLAIMS = (
     FIRST,
     NTK,
     IN_RANGE,
+    LAST,
     CONTRAST,
     YARN,
     ONCE,

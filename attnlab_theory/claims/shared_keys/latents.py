@@ -33,7 +33,7 @@ RANK_TOLERANCE = 1e-4
 """Singular values below this share of the largest are rounding: float32 gives 1e-6 or less. Others exceed 1e-3."""
 
 
-MOST_DISTANCES = 64
+MOST_DISTANCES = 256
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2))
@@ -58,17 +58,17 @@ ABSORBED = exact_claim(
     "dimensions: so many absorbed matrices are needed, and enough.",
     source="mathematics/shared_keys.md#absorption-under-rotary-positions; DeepSeek-AI 2024",
     hypotheses=at_least(d=2, latent=1, distances=1, base=50)
-    | at_most(d=8, base=200, distances=MOST_DISTANCES)
+    | at_most(d=16, base=200, distances=MOST_DISTANCES)
     | {"d is even": lambda s: s.d % 2 == 0, "latent^2 >= 2 d": lambda s: s.latent**2 >= 2 * s.d}
     # With few distances in a wide head the smallest singular value comes near to rounding.
-    | {"distances <= 4 or >= 32": lambda s: s.distances <= 4 or s.distances >= 32},
+    | {"distances <= 4 or >= d^2": lambda s: s.distances <= 4 or s.distances >= s.d**2},
     predict=lambda s: Interval.point(float(theory.absorbed_matrices(s.d, s.distances))),
     draw=_rank_of_absorbed,
     rounding=0.1,
     settings=(
         Absorbed(d=8, latent=6, distances=64, base=100.0),
         Absorbed(d=8, latent=6, distances=4, base=100.0),
-        Absorbed(d=4, latent=6, distances=64, base=100.0),
+        Absorbed(d=16, latent=12, distances=256, base=100.0),
     ),
     rival=Rival(
         statement="One absorbed matrix is enough.",
