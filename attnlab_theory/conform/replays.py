@@ -1,8 +1,8 @@
 """Calls that show a failure as a few lines of Python, for those who do not have attnlab.
 
-There is one writer for all kinds: it makes the calls of a log again. The lines of a case make its arrays. An
-array that is another one is written out if it is small, and else handed over as its bytes. So what is made again is
-what was called.
+What one case alone shows is written by `show`. Here the calls of a log are made again, whatever the kind. The lines
+of a case make its arrays. An array that is another one is written out if it is small, and else handed over as its
+bytes. So what is made again is what was called.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""The one writer of snippets: the case, the call, and the number that is wrong. It needs the target and numpy."""
+"""A snippet of one case: its lines, the call, and the number that is wrong. It needs the target and numpy.
+
+What takes several calls is shown by `replays`.
+"""
 
 from collections.abc import Sequence
 
