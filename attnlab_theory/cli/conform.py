@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attnlab_theory.conform.callers import Fenced, Local
-    from attnlab_theory.conform.suite import Row
+    from attnlab_theory.conform.kinds.backward import Backward
+    from attnlab_theory.conform.suite import Row, Suite
 
     Called = Fenced | Local
 
@@ -253,50 +254,25 @@ class Conform:
         other: "Called | None" = None,
         back: "Called | None" = None,
     ) -> int:
-        from attnlab_theory import files, plurals
+        from attnlab_theory import files
         from attnlab_theory.conform import badge, report
-        from attnlab_theory.conform.callers import place_of
-        from attnlab_theory.conform.suite import suite_class
 
         if self.kind is None:
             return self._profiled(caller, declared)
-        judge = suite_class(self.kind)
-        # A recurrence needs its other form before it can be judged at all.
-        forms = {"against": other} if other is not None and "against" in judge.CONVENTIONS else {}
-        suite = judge(caller, self.kind, declared | forms, self.accumulate)
-        suite.most_cases = self.cases
-        if other is not None and not forms:
-            suite.against(other)
-        if not self.json:
-            exits.say(f"{self._named} as {self.kind}: {suite.kind.promise}\n")
-            exits.say(*report.profile_lines(suite.profile), "")
-        rows, folded, width = [], [], max(17, *(len(name) for name in suite.IDENTITIES))
+        suite = self._suite(caller, declared, other)
         gradients = None
         if back is not None:
             from attnlab_theory.conform.declarations import DeclaredSuite
-            from attnlab_theory.conform.kinds.backward import Backward
+            from attnlab_theory.conform.kinds import backward
 
             assert isinstance(suite, DeclaredSuite)
-            gradients = Backward(suite.judge, back)
-        for row in itertools.chain(report.leaks_first(suite), gradients.rows() if gradients else ()):
-            rows.append(row)
-            if report.follows(row, rows, suite):
-                folded.append(row.name)
-            elif not self.json:
-                exits.say(report.line_of(row, width))
+            gradients = backward.Backward(suite.judge, back)
+        rows, folded = self._rows(suite, gradients)
         unjudged = report.unjudged(rows)
         is_left_out = bool(suite.never_passed or unjudged)
         code = report.exit_code(rows, refused=self.strict and is_left_out)
         seconds = time.monotonic() - begun
-        places = [place_of(target) for target in (self.target, self.against) if target is not None]
-
-        def shown_by(rows: "Sequence[Row]") -> list[str]:
-            found = suite.snippet(places[0], rows) or suite.replay(places, rows)
-            if not found and gradients is not None and self.backward is not None:
-                found = gradients.snippet(place_of(self._beside(self.backward)), rows)
-            return found
-
-        snippet = shown_by(rows)
+        snippet = self._snippet(suite, gradients, rows)
         notes = [*report.notes_of(suite), *suite.kills(), *([caller.missing] if caller.missing else [])]
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))
@@ -312,27 +288,58 @@ class Conform:
                 self.kind,
                 code,
                 seconds,
-                lambda row: shown_by([row]),
+                lambda row: self._snippet(suite, gradients, [row]),
             )
             shown |= {"fences": [fence.name for fence in caller.absent]}
             shown |= {"snippet": snippet, "notes": [*notes, *[unjudged] * bool(unjudged)]}
             shown |= {"badge": shows} if shows else {}
             print(json.dumps(shown, indent=1))
             return code
-        if folded:
-            words = plurals.several(len(folded), "more row"), plurals.agree(len(folded), "fails", "fail")
-            print(f"\nThe leak may be why {' '.join(words)}: {', '.join(folded)}. --json shows each.\n")
-        for note in notes:
-            exits.say(f"note: {note}")
-        if snippet:
-            exits.say("\nThe smallest counterexample, which needs the target and numpy:\n")
-            exits.say("\n".join(f"    {line}" for line in snippet))
-        exits.say(f"\n{report.summary(suite, rows, seconds)}")
-        if unjudged:
-            exits.say(unjudged)
+        _print_end(folded, notes, snippet, [report.summary(suite, rows, seconds), *[unjudged] * bool(unjudged)])
         if shows:
             exits.say(f"\nFor a README:\n\n    {shows}")
         return code
+
+    def _suite(self, caller: "Called", declared: dict[str, Any], other: "Called | None") -> "Suite":
+        """The suite of the kind, which knows how the target wants to be called."""
+        from attnlab_theory.conform import report
+        from attnlab_theory.conform.suite import suite_class
+
+        assert self.kind is not None
+        judge = suite_class(self.kind)
+        # A recurrence needs its other form before it can be judged at all.
+        forms = {"against": other} if other is not None and "against" in judge.CONVENTIONS else {}
+        suite = judge(caller, self.kind, declared | forms, self.accumulate)
+        suite.most_cases = self.cases
+        if other is not None and not forms:
+            suite.against(other)
+        if not self.json:
+            exits.say(f"{self._named} as {self.kind}: {suite.kind.promise}\n")
+            exits.say(*report.profile_lines(suite.profile), "")
+        return suite
+
+    def _rows(self, suite: "Suite", gradients: "Backward | None") -> tuple[list["Row"], list[str]]:
+        """All rows, each printed as soon as it is known, and the names of those that only follow from a leak."""
+        from attnlab_theory.conform import report
+
+        rows, folded, width = [], [], max(17, *(len(name) for name in suite.IDENTITIES))
+        for row in itertools.chain(report.leaks_first(suite), gradients.rows() if gradients else ()):
+            rows.append(row)
+            if report.follows(row, rows, suite):
+                folded.append(row.name)
+            elif not self.json:
+                exits.say(report.line_of(row, width))
+        return rows, folded
+
+    def _snippet(self, suite: "Suite", gradients: "Backward | None", rows: "Sequence[Row]") -> list[str]:
+        """Lines of Python that show a counterexample of some row; none if there is none."""
+        from attnlab_theory.conform.callers import place_of
+
+        places = [place_of(target) for target in (self.target, self.against) if target is not None]
+        found = suite.snippet(places[0], rows) or suite.replay(places, rows)
+        if not found and gradients is not None and self.backward is not None:
+            found = gradients.snippet(place_of(self._beside(self.backward)), rows)
+        return found
 
     @property
     def _named(self) -> str:
@@ -400,3 +407,22 @@ class Conform:
         if found.more:
             exits.say(f"After that: --as {', '.join(found.more)}")
         return 0
+
+
+def _print_end(
+    folded: "Sequence[str]", notes: "Sequence[str]", snippet: "Sequence[str]", end: "Sequence[str]"
+) -> None:
+    """Print what follows the rows: those that were folded, notes, a counterexample, and the last lines."""
+    from attnlab_theory import plurals
+
+    if folded:
+        words = plurals.several(len(folded), "more row"), plurals.agree(len(folded), "fails", "fail")
+        print(f"\nThe leak may be why {' '.join(words)}: {', '.join(folded)}. --json shows each.\n")
+    for note in notes:
+        exits.say(f"note: {note}")
+    if snippet:
+        exits.say("\nThe smallest counterexample, which needs the target and numpy:\n")
+        exits.say("\n".join(f"    {line}" for line in snippet))
+    exits.say("")
+    for line in end:
+        exits.say(line)
