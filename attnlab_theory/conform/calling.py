@@ -781,7 +781,8 @@ class _Search:
                 elif kind.usual.get(role) and OPERANDS[role].shapes:
                     forms |= {f"{role} shape": OPERANDS[role].shapes}
         given = {name: x(start) if callable(x) else x for name, x in stage.forms.items()}
-        known = {x: y for x, y in given.items() if x not in kind.operands or x in start.names}
+        unnamed = {*kind.operands} - {*start.names}
+        known = {x: y for x, y in given.items() if x.removesuffix(" axes") not in unnamed}
         for role in [name for name in known if name in OPERANDS and OPERANDS[name].is_source]:
             known[role] = [style for style in known[role] if style in ("int", start.framework)]
         last = {"layout": known.pop("layout")} if "layout" in known and start.steps is None else {}

@@ -95,20 +95,21 @@ class Case:
         more |= {"tiny": tiny, "huge": 6e4 if half else 7e4}
         return VALUES[self["values"]].format(**more, **self.lengths) if self["values"] else ""
 
+    @property
+    def stretches(self) -> dict[str, Any]:
+        """How many keys at an end are hidden, as `operands` has it: of each batch element, and of all."""
+        n, batch = self.lengths.get("s", 0), self.lengths.get("b")
+        start = 3 * n // 5 if n > 192 else n // 3
+        hidden = n // 4 if n <= 64 else start if batch == 1 else n // 3
+        return {"hidden": f"((np.arange({batch}) + 1) % 3 * {hidden})", "start": start}
+
     def lines(self) -> list[str]:
         """The lines of Python that make the operands, by the names of their roles."""
         if not self.arrays:
             roles, numbers = zip(*self.sizes, strict=True)
             return [f"{', '.join(roles)} = {', '.join(map(str, numbers))}"]
         lengths = self.lengths
-        # Of many keys more than a block of 64.
-        n = lengths.get("s", 0)
-        words = {
-            "hidden": f"((np.arange({lengths.get('b')}) + 1) % 3 * {n // 3 if n > 64 else n // 4})",
-            "type": storage(self.type),
-            "draw": self["draw"] or 0,
-            **lengths,
-        }
+        words = {**self.stretches, "type": storage(self.type), "draw": self["draw"] or 0, **lengths}
         drawn = dict[str, list[tuple[str, str]]]()
         for role, axes in self.arrays:
             recipe = self._recipe(role) + _typed(role, self.type)

@@ -63,8 +63,9 @@ class DeclaredSuite(Suite):
 
     @property
     def never_passed(self) -> list[str]:
-        """The parameters of the target that are bound to no operand."""
-        return [name for name in super().never_passed if not is_off(name)]
+        """The parameters of the target that are bound to no operand, or whose meaning nobody knows."""
+        left = [*super().never_passed, *self.judge.unread]
+        return [name for name in dict.fromkeys(left) if not is_off(name)]
 
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""

@@ -130,19 +130,21 @@ class Covering:
         if self.triples is not None:
             most = self.triples[judge.compiles]
             columns = {name: x[:most] for name, x in columns.items() if name in judge.kind.triples}
-            if len(columns) < 3:
+            if len(columns) < 2:
                 return
         yield from covering(columns, (*columns,) if self.triples else (), judge.apart)
 
     @staticmethod
     def of_row(judge: Judge, row: Mapping[str, Mapping[str, Any]], seed: int = 0) -> list[Case]:
-        """The cases of a row, by each flag that the row says nothing of. If it cannot be asked, with one feature
-        less, or with as many keys as queries."""
+        """The cases of a row, by each flag that the row says nothing of.
+
+        If it cannot be asked, there are as many keys as queries, or one feature less.
+        """
         whole = {"sizes": judge.kind.columns["sizes"][0], **row}
         fewer = [{x: y for x, y in whole.items() if x != name} for name in row if name != "sizes"]
         specs = [{x: y for value in each.values() for x, y in value.items()} for each in (whole, *fewer)]
         if "queries" in specs[0]:
-            specs.append(specs[0] | {"keys": specs[0]["queries"]})
+            specs.insert(1, specs[0] | {"keys": specs[0]["queries"]})
         return next(filter(None, (judge.cases([{**spec, "seed": seed}]) for spec in specs)), [])
 
     def cases(self, judge: Judge) -> Iterator[tuple[Case, Mapping[str, Mapping[str, Any]]]]:
@@ -203,7 +205,7 @@ class Covering:
         is_shared = case["groups"] is not None and case["groups"] < case["heads"]
         if is_shared or case["width"] > USUAL_WIDTH or case["heads"] > USUAL_HEADS:
             sizes = {"sizes": row["sizes"]} if "sizes" in row else {}
-            groups = f" on {case['groups']}" * (case["groups"] is not None)
+            groups = f" on {case['groups']}" * is_shared
             words = f"{case['heads']} heads{groups} of width {case['width']}"
             if sizes and refuses({**sizes, **({"groups": row["groups"]} if row.get("groups") else {})}, words):
                 return True

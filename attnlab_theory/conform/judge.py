@@ -129,6 +129,8 @@ class Judge:
         self.other = None if other is None else Judge(dataclasses.replace(kind, ways=()), other, declared)
         self.accumulate = accumulate
         self.most_cases: int | None = None
+        self.unread: list[str] = []
+        """Parameters whose meaning no reading explains."""
         self.calls, self.hung = self.convention.calls, 0
         self.largest = 0.0
         """The largest error per tolerance of all answers that were right."""
@@ -215,6 +217,11 @@ class Judge:
         self.convention = dataclasses.replace(self.convention, **changes)
         self._right.cache_clear()
         self._within.cache_clear()
+
+    def leave(self, role: str) -> None:
+        """Go on without a role of which no reading explains a call: nobody knows what its parameter does."""
+        self.unread.append(self.convention.names[role])
+        self.rebind(without=role)
 
     def asked(self, spec: Spec, always: Mapping[str, Any]) -> Answer:
         """The answer to a case with other plain arguments in every call."""

@@ -155,7 +155,7 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
             "random": "(r.random_sample({n}) < 0.6) | " + DIAGONALS + " | np.eye({t}, {s}, {s} - {t}, bool)",
             "one": "np.zeros({n}, bool) | " + DIAGONALS,
             "padded end": "np.zeros({n}, bool) | (np.arange({s}) < {s} - {s} // 3)",
-            "padded start": "np.zeros({n}, bool) | (np.arange({s}) >= {s} // 3)",
+            "padded start": "np.zeros({n}, bool) | (np.arange({s}) >= {start})",
             "element end": "np.zeros({n}, bool) | (np.arange({s}) < {s} - {hidden}[:, None, None, None])",
             "element start": "np.zeros({n}, bool) | (np.arange({s}) >= {hidden}[:, None, None, None])",
             "ends": "np.zeros({n}, bool) | (abs(2 * np.arange({s}) + 1 - {s}) >= {s} - 2 * max({s} // 8, 1))",
@@ -483,7 +483,8 @@ ARRAY_OPERANDS: Mapping[str, Operand] = {
     ),
 }
 """What is handed over beside lengths. Batch b, heads h, those of keys g, queries t, keys s, width d, that of values
-e, and 1 for an axis of length one. {hidden} is how many keys each batch element hides: more than a block of 64.
+e, and 1 for an axis of length one. {hidden} is how many keys each batch element hides, {start} how many all hide:
+of many more than a block of 64, and of very many more than one of 128.
 Pages p, their size z, pages of each sequence m. Width of latents r, of channels that are turned x.
 Blocks of queries i and of keys j, their size c."""
 

@@ -20,7 +20,9 @@ from attnlab_theory.conform.identities import (
     sized,
     untouched,
 )
-from attnlab_theory.conform.kind import Chosen, Kind, Law, Stage
+from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Stage
+from attnlab_theory.conform.kinds.softmax.reference import shared
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
 
 USUAL = {"batch": 2, "heads": 4, "length": 6, "width": 4, "value_width": 3}
@@ -54,6 +56,7 @@ COLUMNS = {
         *sized((1, 130, 8, 5), (4, 7, 4, 4), (7, 4, 2, 3), (17, 33, 16, 8), (5, 5, 128, 80), (1, 1, 1, 1)),
         *({"length": n, "batch": 1} for n in (129, 257)),
     ],
+    "groups": [{}, {"shared": True}],
     "types": [{}, {"type": "float64"}, {"type": "float16"}, {"type": "bfloat16"}],
     "masks": [{}, {"pair mask": "any"}],
     "padding": [{}, {"mask": "padded"}],
@@ -82,8 +85,32 @@ def scored(q: np.ndarray, k: np.ndarray, scale: float) -> tuple[np.ndarray, Call
 
 
 def promised(case: Case, chosen: Chosen) -> bool:
-    """Whether the target takes other lengths of keys than of queries, where a case has these."""
-    return case["queries"] == case["keys"] or not chosen.get("more keys")
+    """Whether the target takes other lengths of keys than of queries, and fewer heads, where a case has these."""
+    takes = chosen.get("shares") and case["heads"] % case["groups"] == 0
+    return (case["queries"] == case["keys"] or not chosen.get("more keys")) and (takes or not case["shared"])
+
+
+def sharing(judge: Judge) -> dict[str, Any]:
+    """Whether fewer heads of keys than of queries are taken, and in which order."""
+    few = {**TRIAL, "heads": 4, "groups": 2, "shared": True}
+    for interleaved in (False, True) if "h" in judge.convention.layout else ():
+        trouble, off = judge.tried(few, shares=True, interleaved=interleaved)
+        if not trouble and off <= judge.kind.near:
+            judge.tell("head h reads the keys", "interleaved" if interleaved else "neighbours")
+            return {"shares": True, "interleaved": interleaved}
+    return {}
+
+
+def by_heads(right: Callable[[Case, Chosen, Mapping[str, Any]], Right]) -> Callable[..., Right]:
+    """What is right where heads of queries share keys and values: it is that of a copy for each."""
+
+    def of_copies(case: Case, chosen: Chosen, made: Mapping[str, Any]) -> Right:
+        if case["shared"]:
+            order = chosen["interleaved"]
+            made = {**made, **{x: shared(made[x], case["heads"], interleaved=order) for x in ("k", "v")}}
+        return right(case, chosen, made)
+
+    return of_copies
 
 
 def bounded(error: Callable[[str, str], np.ndarray], most: np.ndarray) -> Callable[[str, str], np.ndarray]:
@@ -144,13 +171,13 @@ def stages(choices: Mapping[str, Sequence[Any]], *trials: Mapping[str, Any]) -> 
 
 
 OF_QUERIES = Kind(
-    operands=("q", "k", "v", "pair mask", "mask", "scale"),
+    operands=("q", "k", "v", "groups", "pair mask", "mask", "scale"),
     placed=("q", "k", "v"),
     gives="bhte",
-    usual=USUAL,
+    usual={**USUAL, "groups": 2},
     few=8,
     promised=promised,
-    reads=(more_keys,),
+    reads=(more_keys, sharing),
     columns=COLUMNS,
     compiled={"sizes": COLUMNS["sizes"][:2]},
     laws={},

@@ -21,7 +21,7 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
 from attnlab_theory.conform.finding import Finding, Verdict
-from attnlab_theory.conform.identities import RightAt, more_keys, visible
+from attnlab_theory.conform.identities import RightAt, visible
 from attnlab_theory.conform.judge import Judge, answered
 from attnlab_theory.conform.kind import Chosen, Right
 from attnlab_theory.conform.kinds import attending
@@ -96,11 +96,11 @@ TOP_K = dataclasses.replace(
     operands=(*attending.OF_QUERIES.operands, "top_k", "causal"),
     must=("top_k",),
     telling=("top_k", "q", "v"),
-    usual={**attending.USUAL, "length": 9, "top_k": 3},
+    usual={**attending.OF_QUERIES.usual, "length": 9, "top_k": 3},
     promised=promised,
     stages=attending.stages({"scale": ("rsqrt", "one", "inverse"), "causal": ("never", "always")}),
-    right=right,
-    reads=(more_keys, few_keys),
+    right=attending.by_heads(right),
+    reads=(*attending.OF_QUERIES.reads, few_keys),
     columns={**attending.COLUMNS, "kept": [{}, {"top_k": 1}, {"top_k": 6}]},
     laws=attending.laws(
         {

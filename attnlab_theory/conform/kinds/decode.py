@@ -13,7 +13,7 @@ from attnlab_theory.conform.decoding import case_of, full, laws, looks_back, rep
 from attnlab_theory.conform.finding import Finding, Verdict
 from attnlab_theory.conform.harness import RESETS
 from attnlab_theory.conform.identities import future, untouched
-from attnlab_theory.conform.judge import Judge, Pair
+from attnlab_theory.conform.judge import NOT_TRIED, Judge, Pair
 from attnlab_theory.conform.kind import Kind, Stage, law
 from attnlab_theory.conform.kinds.mixer import LOUD, WIDTHS, mixes_tokens
 from attnlab_theory.conform.operands import OPERANDS, Bound
@@ -138,6 +138,16 @@ def of_type(judge: Judge, kind: str) -> Finding:
     return judge.same(pairs, lambda outcome: outcome.case["parts"] is None)
 
 
+@law
+def fewer_heads(judge: Judge, heads: int, groups: int) -> Finding:
+    """The law that heads that share keys read the same ones in steps, where the whole takes fewer heads of keys."""
+    specs = [{"heads": heads, "groups": groups, "shared": True, "length": 6, "seed": seed} for seed in (1, 2)]
+    # A layout without heads has none to share.
+    cases = [case for case in judge.cases(specs) if case["groups"] < case["heads"] and "k" in dict(case.arrays)]
+    pairs = [Pair(case.replaced(parts=(1,) * 6), case) for case in cases if not judge.remembered(case).trouble]
+    return judge.same(pairs) if pairs else NOT_TRIED
+
+
 def wider(case: Case) -> Sequence[str]:
     """Tokens of another width."""
     names = [role for role, _ in case.arrays]
@@ -150,10 +160,10 @@ def causality(judge: Judge) -> Finding:
 
 
 DECODE = Kind(
-    operands=("sequence", "q", "k", "v", *STEP),
+    operands=("sequence", "q", "k", "v", "groups", *STEP),
     gives="bhto",
     binds=bound,
-    usual={"batch": 2, "heads": 2, "length": 6},
+    usual={"batch": 2, "heads": 2, "groups": 2, "length": 6},
     promised=lambda case, chosen: not case["trial"] or bool(chosen["method"]),
     stages=(
         Stage(
@@ -179,6 +189,7 @@ DECODE = Kind(
         "full cache": full,
         "rows of other lengths": unequal,
         "causality": causality,
+        "shared keys": fewer_heads(4, 2),
         "float64": of_type("float64"),
         "float16": of_type("float16"),
         "bfloat16": of_type("bfloat16"),

@@ -24,7 +24,7 @@ import numpy as np
 
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.identities import RightAt, visible
+from attnlab_theory.conform.identities import RightAt, more_keys, visible
 from attnlab_theory.conform.kind import Chosen, Right
 from attnlab_theory.conform.kinds import attending
 from attnlab_theory.conform.kinds.softmax.reference import Problem, attend
@@ -95,6 +95,7 @@ DIFFERENTIAL = dataclasses.replace(
     promised=promised,
     instead=lambda names: BY_NAME if {*names} & {*OPERANDS["q2"].spellings} else None,
     telling=("lambda init", "q", "v"),
+    reads=(more_keys,),
     stages=attending.stages(
         {"norm": ("none", 1e-5, 1e-6, 1e-8, 0.0), "causal": ("never", "always")}
         | {"scale": ("rsqrt", "one", "inverse")}

@@ -56,7 +56,7 @@ SIGMOID = dataclasses.replace(
         | {"causal": ("never", "always")},
         *(attending.TRIAL | more for more in ({"shift": "left away"}, {})),
     ),
-    right=right,
+    right=attending.by_heads(right),
     columns={**attending.COLUMNS, "shift": [{}, {"shift": "left away"}]},
     laws=attending.laws({"left away": RightAt({"shift": "left away", "length": n} for n in (6, 17))}),
 )

@@ -326,7 +326,8 @@ def is_again(judge: Judge, case: Case) -> bool:
 def by_row(judge: Judge) -> Finding:
     """Batch elements that stand at other positions."""
     specs = [{"positions": "by row", "positions axes": "bt", "queries": n, "seed": 3} for n in (7, 1)]
-    if "positions" not in judge.convention.names or "b" not in judge.convention.layout:
+    names = judge.convention.names
+    if "positions" not in names or "cos" in names or "b" not in judge.convention.layout:
         return NOT_TRIED
     found = judge.values(judge.cases(specs), may_refuse_all=judge.convention.chosen["positions axes"] == "t")
     return dataclasses.replace(found, case=None) if found.verdict is Verdict.CONVENTION else found
@@ -376,6 +377,8 @@ ROTARY = Kind(
                 "own width": WIDTHS,
                 "layout": ("bhtd", "bthd", "htd", "thd", "btd", "td"),
                 "cos": (*OPERANDS["cos"].meanings,),
+                # Tables have rows for the tokens of one text.
+                "positions axes": lambda found: OPERANDS["positions"].axes[: 1 if "cos" in found.names else None],
             },
             choices={"pairs": PAIRS},
             trials=(at(*TRIAL), at(*SHORT)),

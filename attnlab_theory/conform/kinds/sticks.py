@@ -99,6 +99,6 @@ STICK_BREAKING = dataclasses.replace(
         {"own key": ("never", "always"), "left over": ("lost", "own value"), "causal": ("always",)}
         | {"scale": ("rsqrt", "one", "inverse")}
     ),
-    right=right,
+    right=attending.by_heads(right),
     laws=attending.laws({"large": RightAt({"values": x, "seed": seed} for x in LARGE for seed in (0, 1))}),
 )

@@ -42,7 +42,7 @@ def drawn(case: Case) -> dict[str, np.ndarray]:
                 shape = case.shape(case[f"{role} axes"] or OPERANDS[role].axes[0])
                 # A generator has another name for it.
                 recipe = OPERANDS[role].drawn[case[role]].replace("random_sample", "random")
-                made[word(role)] = eval(recipe.format(n=shape, **case.lengths), made)
+                made[word(role)] = eval(recipe.format(n=shape, **case.stretches, **case.lengths), made)
         found = {role: x for role, x in made.items() if isinstance(x, np.ndarray)}
         kind = storage(case.type)
         return {x: rounded(y.astype(kind), case.type) if y.dtype.kind == "f" else y for x, y in found.items()}

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from attnlab_theory.conform.callers import Direct, place_of
 from tests.conform.judging import suite as suite_of
+from tests.conform.right import plain
 from tests.conform.wrong import whole
 
 
@@ -58,3 +60,16 @@ def test_a_snippet_has_the_same_order(tmp_path):
     given, right = (float(x) for x in done.stdout.replace("is right", "").split("where"))
     assert given != pytest.approx(right, rel=1e-4)
     assert "turned(v, k, q)" in "\n".join(lines)
+
+
+@pytest.mark.parametrize("kind", ["softmax", "multi-head", "grouped-query"])
+def test_an_answer_whose_axes_are_exchanged_is_refused_and_not_judged(kind):
+    """[b h t d] goes in and [b t h d] comes out, as in the eager attention of transformers."""
+
+    def target(q, k, v):
+        _, heads, _, _ = q.shape
+        times = heads // k.shape[1]
+        return np.swapaxes(plain(q, *(np.repeat(x, times, 1) for x in (k, v))), 1, 2)
+
+    with pytest.raises(ValueError, match="answered no trial call"):
+        suite_of(Direct(target), kind)

@@ -6,7 +6,17 @@ import pytest
 from attnlab_theory.conform.callers import Direct
 from attnlab_theory.conform.identities import features
 from attnlab_theory.conform.kinds.softmax.declaration import SIZES
-from tests.conform.attention.wrong_together import DECODER, MEMORY, attend, back, decoder, reads_memory
+from tests.conform.attention.wrong_together import (
+    DECODER,
+    FELT,
+    MEMORY,
+    attend,
+    back,
+    causal_with,
+    decoder,
+    reads_memory,
+    stops_at_a_hidden_block,
+)
 from tests.conform.judging import COVERED, cases_of
 from tests.conform.judging import suite as suite_of
 
@@ -32,6 +42,17 @@ def test_a_bug_that_needs_two_features_or_a_size_is_found(bug, kind):
 def test_the_same_code_without_a_bug_holds(kind):
     found = rows_of(decoder(""), kind)
     assert {row.verdict for row in found.values()} == {"holds"}
+
+
+@pytest.mark.parametrize("bug", ["", *FELT])
+def test_a_pair_counts_where_both_features_are_felt(bug):
+    assert bool(failing(causal_with(bug), "causal")) == bool(bug)
+
+
+@pytest.mark.slow("one of two members stays inside", but=1)
+@pytest.mark.parametrize("size", [64, 128])
+def test_a_mask_that_hides_a_whole_block_is_among_the_cases(size):
+    assert failing(stops_at_a_hidden_block(size), "softmax", ["pairs"])
 
 
 @pytest.mark.slow("one of three members stays inside", but=1)

@@ -100,3 +100,45 @@ def test_a_pair_that_is_on_by_default_is_switched_off_where_no_window_is_judged(
     suite = suite_of(Direct(near), "softmax")
     assert ("window_size", "[2, 1] by default, and [-1, -1] where it is not asked") in suite.profile
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
+
+
+def windowed(meaning, flag):
+    """A window that is no kind of its own. With the flag the future is hidden, if at all."""
+
+    def target(q, k, v, is_causal=False, sliding_window=None):
+        back = np.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2] - np.arange(k.shape[-2])
+        seen = back >= 0 if is_causal and (flag or sliding_window is None) else np.ones(back.shape, bool)
+        if sliding_window is not None:
+            seen = seen & meaning(back, sliding_window)
+        return plain(q, k, v, seen)
+
+    return target
+
+
+OPEN = {
+    "fewer than w keys to either side": lambda back, w: abs(back) < w,
+    "w keys back, itself included, and all that follow": lambda back, w: back < w,
+}
+
+
+@pytest.mark.parametrize("meaning", OPEN)
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_window_that_hides_no_future_is_read_and_a_flag_that_it_switches_off_fails(meaning, flag):
+    suite = suite_of(Direct(windowed(OPEN[meaning], flag)), "causal")
+    assert dict(suite.profile)["sliding_window = w"] == meaning
+    assert {row.verdict for row in suite.rows(["pairs", "triples"])} == ({"holds"} if flag else {"fails"})
+
+
+def test_a_window_that_nobody_can_read_is_named():
+    """It keeps what lies outside."""
+    suite = suite_of(Direct(windowed(lambda back, w: abs(back) >= w, True)), "softmax")
+    assert suite.never_passed == ["sliding_window"]
+
+
+def test_a_window_of_code_that_always_hides_the_future_is_judged():
+    def target(q, k, v, window=None):
+        return windowed(lambda back, w: (back >= 0) & (back < w), True)(q, k, v, True, window)
+
+    suite = suite_of(Direct(target), "causal")
+    assert (suite.never_passed, dict(suite.profile)["window = w"]) == ([], "w keys back, itself included")
+    assert {row.verdict for row in suite.rows(["pairs"])} == {"holds"}

@@ -103,7 +103,7 @@ MEMORY = ("last step is one", "elements lie behind each other", "no rows of larg
 def with_sum(bug):
     """Gives the log-sum-exp beside the output."""
 
-    def target(q, k, v, mask=None, is_causal=False, key_padding_mask=None):
+    def target(q, k, v, mask=None, is_causal=False, key_padding_mask=None, sinks=None):
         scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
         seen = np.ones(scores.shape, bool)
         shown = seen.copy()
@@ -115,15 +115,22 @@ def with_sum(bug):
             if hides is not None:
                 seen = seen & hides
                 counts = bug == f"without the {name}" or (bug == "without the mask when causal" and is_causal)
-                shown = shown & (hides if not counts or (name != "mask" and "when" in bug) else True)
+                counts |= bug == "without the mask beside sinks" and sinks is not None
+                shown = shown & (hides if not counts or (name != "mask" and " mask " in bug) else True)
+        least = np.full((q.shape[1], 1), -np.inf) if sinks is None else sinks[:, None].astype(float)
         with np.errstate(divide="ignore"):
+            of_keys = np.log(np.where(seen, np.exp(scores.astype(float)), 0).sum(-1))
             total = np.log(np.where(shown, np.exp(scores.astype(float)), 0).sum(-1))
-        return attend(q, k, v, seen), total.astype(q.dtype)
+            share = np.exp(of_keys - np.logaddexp(of_keys, least))[..., None]
+        return (attend(q, k, v, seen) * share).astype(q.dtype), np.logaddexp(total, least).astype(q.dtype)
 
     return target
 
 
-SUMS = ("without the mask", "without the flag", "without the padding", "without the mask when causal")
+SUMS = (
+    *("without the mask", "without the flag", "without the padding"),
+    *("without the mask when causal", "without the mask beside sinks"),
+)
 
 
 def padded(bug):
@@ -153,3 +160,45 @@ PADDED = {
     "none at the start": "padding by element",
 }
 """Bugs, and the identity that finds each."""
+
+
+def causal_with(bug):
+    """Always causal, on shared keys, with sinks and packed documents: what else is there hides neither bug."""
+
+    def target(q, k, v, is_causal=True, sinks=None, segment_ids=None):
+        times = q.shape[1] // k.shape[1]
+        k, v = (repeated(x, times) for x in (k, v))
+        seen = back(q, k)[None, None] >= (0 if is_causal else -np.inf)
+        if segment_ids is not None and not (bug == "no documents on shared keys" and is_causal and times > 1):
+            seen = seen & (segment_ids[:, None, :, None] == segment_ids[:, None, None])
+        if sinks is None:
+            return attend(q, k, v, seen)
+        sinks = tiled(sinks[None, ::times], times)[0] if bug == "sinks of other heads on shared keys" else sinks
+        wide = [np.concatenate([x, np.zeros_like(x[:, :, :1])], 2) for x in (k, v)]
+        score = np.zeros((*seen.shape[:1], q.shape[1], q.shape[2], k.shape[2] + 1), q.dtype)
+        score[..., -1] = sinks[:, None]
+        seen = np.concatenate(
+            [np.broadcast_to(seen, (*score.shape[:-1], k.shape[2])), score[..., -1:] > -np.inf], -1
+        )
+        return attend(q, *wide, seen, score)
+
+    return target
+
+
+FELT = ("no documents on shared keys", "sinks of other heads on shared keys")
+"""Bugs that other features of a row may hide: values so large that no sink is felt, or other lengths of keys."""
+
+
+def stops_at_a_hidden_block(size):
+    """The usual loop over blocks of keys, which ends where it should go on."""
+
+    def target(q, k, v, mask=None):
+        scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+        seen = np.broadcast_to(True if mask is None else mask, scores.shape).copy()
+        for begin in range(0, k.shape[-2], size):
+            if not seen[..., begin : begin + size].any():
+                seen[..., begin:] = False
+                break
+        return attend(q, k, v, seen)
+
+    return target

@@ -71,7 +71,11 @@ def buggy(bug):
     """Attention of sigmoids with a mask, a flag and a scale; and a word for what is wrong."""
 
     def target(q, k, v, mask=None, causal=False, scale=None, key_padding_mask=None):
-        one, (t, s) = q.dtype.type, (q.shape[-2], k.shape[-2])
+        one, (t, s), times = q.dtype.type, (q.shape[-2], k.shape[-2]), q.shape[1] // max(k.shape[1], 1)
+        if times > 1:
+            order = np.arange(q.shape[1])
+            order = order % k.shape[1] if bug == "heads in another order when causal" and causal else order // times
+            k, v = k[:, order], v[:, order]
         factor = q.shape[-1] ** -0.5 if scale is None or bug == "scale ignored" else scale
         x = q @ np.swapaxes(k, -1, -2) * one(factor)
         if bug == "large scores are clipped":
@@ -111,5 +115,5 @@ BUGS = (
     "mask of the first", "mask of the first head", "mask transposed", "hidden keys count a little",
     "padding ignored", "flag ignored", "sees one more", "not itself", "divided by the sum when long",
     "weights in half precision", "padding only without a mask", "heads above eight repeat", "contiguous only",
-    "writes into v",
+    "writes into v", "heads in another order when causal",
 )  # fmt: skip

@@ -57,6 +57,16 @@ def turns_no_16(x, positions):
     return x.copy() if x.shape[-1] == 16 else share(0.25)(x, positions)
 
 
+def by_tables(q, k, cos, sin, position_ids=None):
+    """As transformers has it: tables [b t d], and places of which nothing is made any more."""
+
+    def turned(x):
+        first, second = np.split(x, 2, -1)
+        return x * cos[:, None] + np.concatenate((-second, first), -1) * sin[:, None]
+
+    return turned(q), turned(k)
+
+
 @pytest.mark.parametrize("target", [loses_narrow_ones, turns_no_16])
 def test_a_share_that_is_lost_at_some_width_fails(target):
     assert suite_class("rotary")(Direct(target), "rotary").row("widths").verdict == "fails"
@@ -114,3 +124,8 @@ def by_row(x, positions):
 @pytest.mark.parametrize(("target", "verdict"), [(by_row, "holds"), (first_row_for_all, "fails")])
 def test_one_token_of_each_batch_element_stands_at_its_own_position(target, verdict):
     assert suite_class("rotary")(Direct(target), "rotary").row("positions by row").verdict == verdict
+
+
+def test_tables_may_come_with_places_of_which_nothing_is_made():
+    suite = suite_class("rotary")(Direct(by_tables), "rotary")
+    assert {row.name: row.line for row in suite.rows() if row.verdict != "holds"} == {}

@@ -23,7 +23,7 @@ APART = ("sizes", "types", "memory", "values")
 """Features that change no sum, or make it too large to be known."""
 
 HIDES = ("mask", "padding", "lengths", "window", "segments")
-"""Features that are asked beside the flag that hides the future, too."""
+"""Features that are asked beside sinks, and beside the flag that hides the future, too."""
 
 Reading = tuple[str, float, bool]
 """The axes of a sum, the logarithm of its base, and whether a sink is a part of it."""
@@ -64,13 +64,13 @@ def second_output(judge: Judge) -> Finding:
 
 
 def _under_features(judge: Judge) -> Iterator[Case]:
-    """A plain call, each feature alone, and those that hide beside the flag that hides the future."""
+    """A plain call, each feature alone, and those that hide beside sinks, and the flag that hides the future."""
     columns = {name: values for name, values in features(judge).items() if name not in APART}
     asked = [{name: value} for name, values in columns.items() for value in values[1:]]
     asked += [
-        {name: columns[name][1], "causal": columns["causal"][1]}
-        for name in HIDES
-        if name in columns and "causal" in columns
+        {name: columns[name][1], other: columns[other][1]}
+        for name, other in itertools.product(HIDES, ("causal", "sinks"))
+        if name in columns and other in columns
     ]
     yield judge.cases([{"seed": 21}])[0]
     for seed, row in enumerate(asked):

@@ -25,6 +25,9 @@ OF_HEADS, OF_ANY = ("bhtd", "bthd", "htd", "thd"), ("bhtd", "bthd", "btd", "td",
 WINDOWS = ("w keys back, itself included", "w keys back and itself", "w keys to either side", "w/2 to either side")
 """What a window of w lets a query see."""
 
+OPEN_WINDOWS = ("fewer than w keys to either side", "w keys back, itself included, and all that follow")
+"""What else a parameter may mean, which is no kind of its own: the second hides the future beside a flag alone."""
+
 PAIRS = ("", "(w, w)", "(w, 0)")
 """How a window of w is handed over: as a number, or as flash-attention has it, (left, right)."""
 
@@ -49,7 +52,8 @@ def trials(wants: str, grouped: bool, declared: Mapping[str, Any]) -> list[dict[
     more: dict[str, Any] = {"values": "zeros", "edits": OWN, "heads": 4 if grouped else 3}
     more |= {"bias": "zeros"} if wants == "bias" else {}
     if wants != "window":
-        return [{"queries": 4, "keys": 6, **more}, {"length": 5, **more}]
+        # No more queries than heads, or fewer: else an answer with both axes exchanged has the right shape.
+        return [{"queries": 5, "keys": 7, **more}, {"length": 5, **more}]
     width = declared.get("fixed_window") or 3
     more |= {} if declared.get("fixed_window") else {"window": width}
     return [{"queries": 2 * width + 1, "keys": 2 * width + 3, **more}, {"length": 2 * width + 3, **more}]
@@ -264,13 +268,14 @@ def span(judge: Judge) -> Chosen:
         return _wanted_span(judge)
     if "window" not in names:
         return {}
-    name, spec = names["window"], {"window": 3, "length": 9, "causal": False}
+    own = chosen["causal"] == "always"
+    name, spec = names["window"], {"window": 3, "length": 9, "causal": own}
     beside = chosen["causal"] != "never"
-    for pair, meaning in itertools.product(PAIRS, WINDOWS):
+    for pair, meaning in itertools.product(PAIRS, WINDOWS + OPEN_WINDOWS):
         option: Chosen = {"window": meaning, "window pair": pair}
         if _off(judge, spec, **option) > NEAR:
             continue
-        few = {"window": 3, "queries": 7, "keys": 9, "causal": False}
+        few = {"window": 3, "queries": 7, "keys": 9, "causal": own}
         ends = [end for end in ENDS if _off(judge, few, **{**option, "alignment": end}) <= NEAR] or ["square"]
         # Beside a hidden future it must stand to the keys as that does.
         if not beside or chosen["alignment"] in ends:
@@ -278,7 +283,7 @@ def span(judge: Judge) -> Chosen:
             option |= {"alignment": chosen["alignment"] if chosen["alignment"] in ends else ends[0]}
             return option | _beside_flag(judge, option)
         break
-    judge.rebind(without="window")
+    judge.leave("window")
     return {}
 
 
@@ -295,7 +300,7 @@ def _wanted_span(judge: Judge) -> Chosen:
     return found | (_beside_flag(judge, chosen) if "causal" in names else {})
 
 
-SIDED = ("w keys to either side", "w/2 to either side")
+SIDED = ("w keys to either side", "w/2 to either side", *OPEN_WINDOWS)
 """Windows of which a flag that hides the future may make another."""
 
 
@@ -424,7 +429,7 @@ def padding(judge: Judge) -> Chosen:
             continue
         must = role in judge.convention.required
         if "b" not in judge.convention.layout:
-            judge.rebind(without=role)
+            judge.leave(role)
             continue
         meanings = {"mask": [{"mask": x} for x in KEYS_MEAN]}.get(role, [{}])
         known, trouble = _first(judge, {role: word, "batch": 3, "length": 8}, meanings)

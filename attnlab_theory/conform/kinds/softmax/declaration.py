@@ -92,7 +92,7 @@ EACH_BIAS = {"bias": "normal", "bias axes": "bhts"}
 HIDING = ({"pair mask": "padded end"}, {"mask": "third"})
 """What hides the last third of the keys."""
 
-TRIPLES = ("causal", "groups", "window", "mask", "padding", "softcap", "bias", "sinks")
+TRIPLES = ("causal", "groups", "window", "mask", "padding", "segments", "softcap", "bias", "sinks")
 
 
 def columns(causal: bool, grouped: bool, wants: str) -> dict[str, Sequence[Any]]:

@@ -18,7 +18,7 @@ def within(meaning: str, width: int, case: Case, shift: int) -> np.ndarray:
     """What a window lets each query see, [t s].
 
     Args:
-        meaning: w tokens back, to either side, or half of it to either side.
+        meaning: one of `conventions.WINDOWS` or `conventions.OPEN_WINDOWS`.
         width: the number that was handed over.
         case: its lengths, and how many keys after itself a query sees, where that is another number.
         shift: the place of query 0 among the keys.
@@ -31,7 +31,13 @@ def within(meaning: str, width: int, case: Case, shift: int) -> np.ndarray:
             return (back >= 0) & (back <= width)
         case "w keys to either side":
             return (back <= width) & (back >= -(width if case["ahead"] is None else case["ahead"]))
-    return abs(back) <= width // 2
+        case "w/2 to either side":
+            return abs(back) <= width // 2
+        case "fewer than w keys to either side":
+            return abs(back) < width
+        case "w keys back, itself included, and all that follow":
+            return back < width
+    raise AssertionError(f"no window means {meaning!r}")
 
 
 def visible(case: Case, chosen: Chosen) -> np.ndarray:
