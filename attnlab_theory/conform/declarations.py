@@ -1,18 +1,16 @@
-"""Declared kinds as suites, so that they stand beside those that are not declared yet: findings become rows."""
+"""Declared kinds as suites, beside that of ONNX's vectors, which is none: `report` makes rows of their findings."""
 
-import contextlib
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from attnlab_theory.conform import say, show
+from attnlab_theory.conform import report, show
 from attnlab_theory.conform.callers import Caller, Direct, Place
-from attnlab_theory.conform.calling import Uncallable, search
 from attnlab_theory.conform.finding import Fault, Finding, Verdict
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Kind
 from attnlab_theory.conform.operands import is_off
-from attnlab_theory.conform.suite import Refused, Row, Suite
+from attnlab_theory.conform.suite import Row, Suite
 
 
 class DeclaredSuite(Suite):
@@ -30,9 +28,8 @@ class DeclaredSuite(Suite):
             other = self.recorded(other if hasattr(other, "about") else Direct(other))
         names = [each[0].lower() for each in self.caller.about()["parameters"] or ()]
         kind = self.DECLARATION.instead(names) or self.DECLARATION
-        with refused_in_words(self.caller, kind, self.name):
-            self.judge = Judge(kind, self.caller, known, self.accumulate, other)
-        self.profile = say.profile(self.judge.convention, kind, known, self.judge.gives)
+        judged = functools.partial(Judge, accumulate=self.accumulate, other=other)
+        self.judge, self.profile = report.searched(kind, self.caller, known, self.name, judged)
 
     def row(self, name: str) -> Row | None:
         """Try one identity."""
@@ -40,7 +37,7 @@ class DeclaredSuite(Suite):
         found = self.judge.find(name)
         self.calls = self.judge.calls + (self.judge.other.calls if self.judge.other else 0)
         self.largest = self.judge.largest
-        return None if found.verdict is Verdict.NOT_TRIED else row_of(found, self.judge)
+        return None if found.verdict is Verdict.NOT_TRIED else report.row_of(found, self.judge)
 
     def against(self, caller: Caller) -> None:
         """Compare with another target; what is declared of numbers holds for both.
@@ -52,14 +49,16 @@ class DeclaredSuite(Suite):
             super().against(caller)
         own = {name: x for name, x in self.declared.items() if name not in ("layout", "mask", "framework")}
         name, caller = caller.name, self.recorded(caller)
-        with refused_in_words(caller, self.DECLARATION, self.name):
+        with report.refused_in_words(caller, self.DECLARATION, self.name):
             self.judge.other = Judge(self.DECLARATION, caller, own, self.accumulate)
         self.profile.append(("against", name))
 
     @property
     def failures(self) -> list[tuple[str, str]]:
         """What trial calls contradict, by identity."""
-        return [(name, say.line(x, self.judge)) for name, x in self.judge.convention.contradictions.items()]
+        return [
+            (name, report.row_of(x, self.judge).line) for name, x in self.judge.convention.contradictions.items()
+        ]
 
     @property
     def never_passed(self) -> list[str]:
@@ -69,7 +68,7 @@ class DeclaredSuite(Suite):
 
     def notes(self) -> list[str]:
         """What is neither right nor wrong, and was seen on the way."""
-        return say.notes(self.judge)
+        return report.seen(self.judge)
 
     def snippet(self, place: Place, rows: Sequence[Row]) -> list[str]:
         """A snippet of the smallest counterexample."""
@@ -92,60 +91,6 @@ class DeclaredSuite(Suite):
             again = self.judge.ask(found.case).trouble
         # A function of this process is the same one, which is not called once more.
         return again is not None and again.fault in (found.trouble.fault, Fault.NOT_CALLED)
-
-
-def row_of(found: Finding, judge: Judge) -> Row:
-    """A finding in words."""
-    return Row(
-        name=found.identity,
-        verdict=found.verdict,
-        line=say.line(found, judge),
-        brief=say.brief(found),
-        tried=found.tried,
-        ratio=found.ratio,
-        counterexample=found if found.case is not None else None,
-        trouble=found.trouble,
-        case=judge.convention.call(found.case) if found.case else "",
-        rule=found.about.get("rule"),
-    )
-
-
-def searched(
-    kind: Kind, caller: Caller, declared: Mapping[str, Any], name: str, by: Callable[..., Any] = search
-) -> tuple[Any, list[tuple[str, str]]]:
-    """How a target is called, by a search or by a judge, and that in words; name is that of the kind.
-
-    Raises:
-        ValueError: if it can be called in no way.
-    """
-    with refused_in_words(caller, kind, name):
-        found = by(kind, caller, declared)
-    return found, say.profile(getattr(found, "convention", found), kind, declared)
-
-
-def rows_of(judge: Judge) -> list[Row]:
-    """The rows of all identities of a kind."""
-    found = [judge.find(name) for name in judge.kind.laws]
-    return [row_of(each, judge) for each in found if each.verdict is not Verdict.NOT_TRIED]
-
-
-def as_one(name: str, rows: Sequence[Row]) -> Row:
-    """Several rows as one: the first that fails, else the one with the largest error."""
-    wrong = [row for row in rows if row.verdict is Verdict.FAILS]
-    held = [row for row in rows if row.verdict is Verdict.HOLDS]
-    row = wrong[0] if wrong else max(held or rows, key=lambda each: each.ratio)
-    line = f"{row.name}: {row.line}" if wrong else row.line
-    return dataclasses.replace(row, name=name, line=line, tried=sum(each.tried for each in rows))
-
-
-@contextlib.contextmanager
-def refused_in_words(caller: Caller, kind: Kind, name: str = "") -> Iterator[None]:
-    """Inside, a target that can be called in no way is refused in one line, which may name the kind."""
-    try:
-        yield
-    except Uncallable as error:
-        words = say.uncallable(caller.name, kind, error, name, caller.about().get("uses", ()))
-        raise Refused(words, error.troubles) from None
 
 
 def is_of_one(found: Finding) -> bool:

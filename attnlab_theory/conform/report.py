@@ -1,15 +1,21 @@
 """What was found, for people, for programs and for those who do not have attnlab."""
 
+import contextlib
+import dataclasses
 import xml.etree.ElementTree as xml
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from attnlab_theory import __version__
+from attnlab_theory.conform import say
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.finding import Fault, Verdict
-from attnlab_theory.conform.suite import Row, Suite
+from attnlab_theory.conform.calling import Uncallable, search
+from attnlab_theory.conform.finding import Fault, Finding, Verdict
+from attnlab_theory.conform.judge import Judge
+from attnlab_theory.conform.kind import Kind
+from attnlab_theory.conform.suite import Refused, Row, Suite
 from attnlab_theory.exits import visible
 from attnlab_theory.plurals import several
 
@@ -49,6 +55,65 @@ def profile_lines(profile: Sequence[tuple[str, str]]) -> list[str]:
     """The conventions of a target, a line each."""
     width = max(len(name) for name, _ in profile)
     return [f"  {name:{width}}  {text}" for name, text in profile]
+
+
+def row_of(found: Finding, judge: Judge) -> Row:
+    """A finding in words."""
+    return Row(
+        name=found.identity,
+        verdict=found.verdict,
+        line=say.line(found, judge),
+        brief=say.brief(found),
+        tried=found.tried,
+        ratio=found.ratio,
+        counterexample=found if found.case is not None else None,
+        trouble=found.trouble,
+        case=judge.convention.call(found.case) if found.case else "",
+        rule=found.about.get("rule"),
+    )
+
+
+def rows_of(judge: Judge) -> list[Row]:
+    """The rows of all identities of a kind."""
+    found = [judge.find(name) for name in judge.kind.laws]
+    return [row_of(each, judge) for each in found if each.verdict is not Verdict.NOT_TRIED]
+
+
+def as_one(name: str, rows: Sequence[Row]) -> Row:
+    """Several rows as one: the first that fails, else the one with the largest error."""
+    wrong = [row for row in rows if row.verdict is Verdict.FAILS]
+    held = [row for row in rows if row.verdict is Verdict.HOLDS]
+    row = wrong[0] if wrong else max(held or rows, key=lambda each: each.ratio)
+    line = f"{row.name}: {row.line}" if wrong else row.line
+    return dataclasses.replace(row, name=name, line=line, tried=sum(each.tried for each in rows))
+
+
+@contextlib.contextmanager
+def refused_in_words(caller: Caller, kind: Kind, name: str = "") -> Iterator[None]:
+    """Inside, a target that can be called in no way is refused in one line, which may name the kind."""
+    try:
+        yield
+    except Uncallable as error:
+        words = say.uncallable(caller.name, kind, error, name, caller.about().get("uses", ()))
+        raise Refused(words, error.troubles) from None
+
+
+def searched(
+    kind: Kind, caller: Caller, declared: Mapping[str, Any], name: str, by: Callable[..., Any] = search
+) -> tuple[Any, list[tuple[str, str]]]:
+    """How a target is called, by a search or by a judge, and that in words; name is that of the kind.
+
+    Raises:
+        ValueError: if it can be called in no way.
+    """
+    with refused_in_words(caller, kind, name):
+        found = by(kind, caller, declared)
+    return found, say.profile(getattr(found, "convention", found), kind, declared, getattr(found, "gives", ""))
+
+
+def seen(judge: Judge) -> list[str]:
+    """What was seen on the way of a judge, and is neither right nor wrong."""
+    return say.notes(judge)
 
 
 def leaks_first(suite: Suite) -> Iterator[Row]:

@@ -18,7 +18,6 @@ import numpy as np
 from attnlab_theory.conform import show
 from attnlab_theory.conform.callers import Caller, Place
 from attnlab_theory.conform.case import Case
-from attnlab_theory.conform.declarations import as_one, refused_in_words, rows_of
 from attnlab_theory.conform.finding import NOT_TRIED, Finding, Verdict
 from attnlab_theory.conform.identities import Covering, RightAt, again, right_in, untouched
 from attnlab_theory.conform.judge import Judge
@@ -26,6 +25,7 @@ from attnlab_theory.conform.kind import Chosen, Kind, Right, Stage
 from attnlab_theory.conform.kinds.softmax.problems import problem
 from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.kinds.softmax.slopes import of_role, room, slopes
+from attnlab_theory.conform.report import as_one, refused_in_words, rows_of
 from attnlab_theory.conform.suite import Row
 
 GRADIENTS = {"q": "bhtd", "k": "bgsd", "v": "bgse"}

@@ -6,13 +6,13 @@ import functools
 import numpy as np
 
 from attnlab_theory.conform import judge as engine
-from attnlab_theory.conform.declarations import searched
 from attnlab_theory.conform.finding import Trouble, Verdict
 from attnlab_theory.conform.kinds.softmax.conventions import ALIKE, NEAR
 from attnlab_theory.conform.kinds.softmax.declaration import SOFTMAX
 from attnlab_theory.conform.kinds.softmax.reference import attend
 from attnlab_theory.conform.kinds.softmax.tolerances import tolerance
 from attnlab_theory.conform.operands import Bound
+from attnlab_theory.conform.report import searched
 from attnlab_theory.conform.rounding import coarser
 from attnlab_theory.conform.suite import Row, suite_class
 from attnlab_theory.conform.vectors.judging import Compared, Judge, rounds, row_of

@@ -13,10 +13,10 @@ import numpy as np
 
 from attnlab_theory.conform.calling import Answer, raw, read
 from attnlab_theory.conform.case import Case, word
-from attnlab_theory.conform.declarations import searched
 from attnlab_theory.conform.finding import Trouble
 from attnlab_theory.conform.kinds.recurrence import DECAYS, RECURRENCE
 from attnlab_theory.conform.operands import ordered
+from attnlab_theory.conform.report import searched
 from attnlab_theory.conform.suite import Row
 from attnlab_theory.conform.vectors.judging import Compared, Judge, rounds
 from attnlab_theory.conform.vectors.reading import Vector
