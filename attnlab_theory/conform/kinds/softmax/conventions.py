@@ -52,7 +52,7 @@ def trials(wants: str, grouped: bool, declared: Mapping[str, Any]) -> list[dict[
     more: dict[str, Any] = {"values": "zeros", "edits": OWN, "heads": 4 if grouped else 3}
     more |= {"bias": "zeros"} if wants == "bias" else {}
     if wants != "window":
-        # No more queries than heads, or fewer: else an answer with both axes exchanged has the right shape.
+        # Not as many queries as heads: an answer with both axes exchanged would have the right shape.
         return [{"queries": 5, "keys": 7, **more}, {"length": 5, **more}]
     width = declared.get("fixed_window") or 3
     more |= {} if declared.get("fixed_window") else {"window": width}
