@@ -145,21 +145,8 @@ class Effects:
         given = (
             {each.arg for each in ast.walk(code.args) if isinstance(each, ast.arg)} if is_function else set[str]()
         )
-        stored = collections.Counter(each.id for each in parts if isinstance(each, ast.Name) and _is_stored(each))
-        local = ({*stored} | {each.arg for each in parts if isinstance(each, ast.arg)}) - names
-        for each in parts:
-            if isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign):
-                targets = each.targets if isinstance(each, ast.Assign) else [each.target]
-                if isinstance(each, ast.AugAssign) or self._is_new(each.value):
-                    parts_of = isinstance(each.value, ast.Call | ast.Attribute)
-                    found = [
-                        part for one in targets for part in (getattr(one, "elts", [one]) if parts_of else [one])
-                    ]
-                    stored.subtract(part.id for part in found if isinstance(part, ast.Name))
-        # A change of what only new values are called is seen by nobody else. So it is with a new object.
-        new = {name for name, times in stored.items() if not times} - given
-        if isinstance(code, ast.FunctionDef) and code.name == "__init__":
-            new |= {each.arg for each in code.args.args[:1]}
+        stored = {each.id for each in parts if isinstance(each, ast.Name) and _is_stored(each)}
+        local = (stored | {each.arg for each in parts if isinstance(each, ast.arg)}) - names
         alone = {id(each.value) for each in parts if isinstance(each, ast.Expr)}
         hit: set[str] = set()
         for each in parts:
@@ -180,11 +167,30 @@ class Effects:
                 )
             if _sets_any(each, parts) or (isinstance(each, ast.Call) and None in self._commanded(_magic(each))):
                 names.add(ANY)
-        hit -= new
+        # A change of what only new values are called is seen by nobody else.
+        hit -= self._new_names(code, parts, given)
         if (hit & local) - given:
             # It may be another name of whatever the code mentions.
             hit |= {each.id for each in parts if isinstance(each, ast.Name) and not self._is_kept(each.id)}
         return names | {each for each in hit - local if not _is_fixed(self._names.get(each))}, bool(hit & local)
+
+    def _new_names(self, code: ast.AST, parts: list[ast.AST], given: set[str]) -> set[str]:
+        """The names that code gives to new values alone, and that of a new object in its `__init__`."""
+        stored = collections.Counter(each.id for each in parts if isinstance(each, ast.Name) and _is_stored(each))
+        for each in parts:
+            if isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign):
+                targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+                if isinstance(each, ast.AugAssign) or self._is_new(each.value):
+                    # What a call or a shape gives may be unpacked; a list that is written out keeps its members.
+                    unpacks = isinstance(each.value, ast.Call | ast.Attribute)
+                    found = [
+                        part for one in targets for part in (getattr(one, "elts", [one]) if unpacks else [one])
+                    ]
+                    stored.subtract(part.id for part in found if isinstance(part, ast.Name))
+        new = {name for name, times in stored.items() if not times} - given
+        if isinstance(code, ast.FunctionDef) and code.name == "__init__":
+            new |= {each.arg for each in code.args.args[:1]}
+        return new
 
     def _of_call(self, call: ast.Call, changers: set[str], local: set[str]) -> set[str]:
         """The names whose values a call may change: those it is given, and the one whose method it is."""
