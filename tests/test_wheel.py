@@ -125,6 +125,8 @@ def test_the_wheel_makes_the_book_and_a_browser_opens_its_pages(attnlab, tmp_pat
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         page = chromium.new_page(viewport={"width": 1280, "height": 900})
+        # Others may have the processor: half a minute is no fault of a page.
+        page.set_default_timeout(120_000)
         said: list[str] = []
         page.on("console", lambda each: said.append(f"{page.url}: {each.text}") if each.type == "error" else None)
         page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
