@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.identities import features
+from attnlab_theory.conform.identities import Covering, features
 from attnlab_theory.conform.kinds.softmax.declaration import SIZES
 from tests.conform.attention.wrong_together import (
     DECODER,
@@ -47,6 +47,21 @@ def test_the_same_code_without_a_bug_holds(kind):
 @pytest.mark.parametrize("bug", ["", *FELT])
 def test_a_pair_counts_where_both_features_are_felt(bug):
     assert bool(failing(causal_with(bug), "causal")) == bool(bug)
+
+
+@pytest.mark.parametrize("bug", ["", FELT[1]])
+def test_two_features_that_are_all_of_a_target_stand_beside_each_other_alone(bug):
+    def target(q, k, v, sinks=None):
+        return causal_with(bug)(q, k, v, sinks=sinks)
+
+    assert bool(failing(target, "causal")) == bool(bug)
+
+
+def test_documents_that_need_as_many_keys_as_queries_get_them_and_are_not_left_out():
+    judge = suite_of(Direct(causal_with("")), "causal").judge
+    row = {"sizes": SIZES[2], "segments": {"segments": "documents"}}
+    assert SIZES[2]["queries"] != SIZES[2]["keys"]
+    assert all(case["segments"] and case["queries"] == case["keys"] for case in Covering.of_row(judge, row))
 
 
 @pytest.mark.slow("one of two members stays inside", but=1)

@@ -300,7 +300,7 @@ def _wanted_span(judge: Judge) -> Chosen:
     return found | (_beside_flag(judge, chosen) if "causal" in names else {})
 
 
-SIDED = ("w keys to either side", "w/2 to either side", *OPEN_WINDOWS)
+SIDED = ("w keys to either side", "w/2 to either side")
 """Windows of which a flag that hides the future may make another."""
 
 
