@@ -247,6 +247,27 @@ def more_keys(judge: Judge) -> dict[str, Any]:
     return {}
 
 
+SHARED = {"heads": 4, "groups": 2, "shared": True}
+"""Heads that share keys, as few as tell two orders apart."""
+
+
+def sharing(judge: Judge, spec: Mapping[str, Any] = SHARED, near: float | None = None) -> dict[str, Any]:
+    """Whether fewer heads of keys than of queries are taken, and in which order.
+
+    Args:
+        judge: of the target.
+        spec: the trial call. Which of two heads is read must show in its answer.
+        near: how far off an answer may be to be explained. The default is that of the kind.
+    """
+    near = judge.kind.near if near is None else near
+    for interleaved in (False, True) if "h" in judge.convention.layout else ():
+        trouble, off = judge.tried(spec, shares=True, interleaved=interleaved)
+        if not trouble and off <= near:
+            judge.tell("head h reads the keys", "interleaved" if interleaved else "neighbours")
+            return {"shares": True, "interleaved": interleaved}
+    return {}
+
+
 def visible(case: Case, chosen: Mapping[str, Any], made: Mapping[str, Any]) -> np.ndarray:
     """What each query sees, by a hidden future and by masks, [b h t s] or what spreads to it."""
     t, s = case["queries"], case["keys"]

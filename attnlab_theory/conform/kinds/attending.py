@@ -17,10 +17,10 @@ from attnlab_theory.conform.identities import (
     future,
     more_keys,
     right_in,
+    sharing,
     sized,
     untouched,
 )
-from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kind import Chosen, Kind, Law, Right, Stage
 from attnlab_theory.conform.kinds.softmax.reference import shared
 from attnlab_theory.conform.rounding import HALF_EPS, TINY
@@ -88,17 +88,6 @@ def promised(case: Case, chosen: Chosen) -> bool:
     """Whether the target takes other lengths of keys than of queries, and fewer heads, where a case has these."""
     takes = chosen.get("shares") and case["heads"] % case["groups"] == 0
     return (case["queries"] == case["keys"] or not chosen.get("more keys")) and (takes or not case["shared"])
-
-
-def sharing(judge: Judge) -> dict[str, Any]:
-    """Whether fewer heads of keys than of queries are taken, and in which order."""
-    few = {**TRIAL, "heads": 4, "groups": 2, "shared": True}
-    for interleaved in (False, True) if "h" in judge.convention.layout else ():
-        trouble, off = judge.tried(few, shares=True, interleaved=interleaved)
-        if not trouble and off <= judge.kind.near:
-            judge.tell("head h reads the keys", "interleaved" if interleaved else "neighbours")
-            return {"shares": True, "interleaved": interleaved}
-    return {}
 
 
 def by_heads(right: Callable[[Case, Chosen, Mapping[str, Any]], Right]) -> Callable[..., Right]:

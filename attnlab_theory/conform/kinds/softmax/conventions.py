@@ -13,7 +13,7 @@ import numpy as np
 from attnlab_theory.conform import scales
 from attnlab_theory.conform.calling import Uncallable
 from attnlab_theory.conform.finding import Trouble
-from attnlab_theory.conform.identities import is_polite
+from attnlab_theory.conform.identities import SHARED, is_polite, sharing
 from attnlab_theory.conform.judge import Judge
 from attnlab_theory.conform.kinds.softmax.laws import UNIT, unit
 from attnlab_theory.conform.operands import OPERANDS
@@ -246,19 +246,13 @@ def flag(judge: Judge) -> Chosen:
     return {"causal": "asked", "alignment": end}
 
 
-def sharing(judge: Judge) -> Chosen:
-    """Whether fewer heads of keys than of queries are taken, and in which order."""
-    chosen = judge.convention.chosen
-    if "h" not in chosen["layout"]:
-        return {}
+def heads_of_keys(judge: Judge) -> Chosen:
+    """Whether heads of queries may share keys, and in which order they do."""
     if not judge.kind.usual.get("shared"):
-        options: list[Chosen] = [{"shares": True, "interleaved": x} for x in (False, True)]
-        found, _ = _first(judge, {"heads": 4, "groups": 2, "shared": True, "edits": OWN}, options)
-        if found is None:
-            return {}
-        chosen = found
-    judge.tell("head h reads the keys", "interleaved" if chosen["interleaved"] else "neighbours")
-    return {"shares": True, "interleaved": chosen["interleaved"]}
+        return sharing(judge, {**ALIKE, **SHARED, "edits": OWN}, NEAR)
+    order = judge.convention.chosen["interleaved"]
+    judge.tell("head h reads the keys", "interleaved" if order else "neighbours")
+    return {"shares": True}
 
 
 def span(judge: Judge) -> Chosen:
@@ -532,7 +526,7 @@ READS = (
     rests,
     places,
     flag,
-    sharing,
+    heads_of_keys,
     span,
     scale,
     masks,
